@@ -164,7 +164,7 @@ struct WrapperAndSchedule {
                     whole.optimizer.window().updates());
     }
 
-    // Eight items x have the targets y = 2x. The model has one weight, whose right value is 2.
+    // Eight items x have the targets y = 2x. The correct value of the model's only weight is 2.
     struct Line {
         Array<real> x, y;
         Tensor w;
@@ -178,7 +178,7 @@ struct WrapperAndSchedule {
         }
     };
 
-    // Trains one epoch with micro-batches of `size` items. Every `steps`-th call of step() makes an update.
+    // Trains one epoch. After every `steps` micro-batches, step() makes an update.
     static real after_an_epoch(std::int64_t size, std::int64_t steps, Reduction reduction) {
         const Line line;
         Sgd sgd({line.w}, {.learning_rate = 0.02});
@@ -191,7 +191,7 @@ struct WrapperAndSchedule {
         return line.w.item();
     }
 
-    // Holds results of an epoch with N = 3 and micro-batches of one item. `later` is w after a second epoch.
+    // Results of an epoch with N = 3 and micro-batches of one item. `later` is w after a second epoch.
     struct AfterTail {
         std::int64_t updates, left_open;
         double w, later;
@@ -216,8 +216,8 @@ struct WrapperAndSchedule {
 
     inline static bool speaks = false;  // whether the next run shows its code
 
-    // Trains with momentum over three epochs of 8 micro-batches. N = 3 does not divide 8, so the rest of an
-    // epoch counts for the next epoch. The run can stop before any micro-batch and continue from a file.
+    // Trains with momentum over three epochs of 8 micro-batches. With N = 3, the last two micro-batches of an
+    // epoch belong to an update in the next epoch. The run can stop before any micro-batch.
     struct Run {
         Line line;
         Sgd<real> sgd{{line.w}, {.learning_rate = 0.002, .momentum = 0.9}};
@@ -259,8 +259,8 @@ struct WrapperAndSchedule {
     // ---- independent checks ---------------------------------------------------------------------------------
 
     static void check_first(const Tensor& w) {
-        // The mean of -2 x (2x - 0) is -4 * 204 / 8 = -102, and the rate is 0.02. There are eight products,
-        // seven additions, and two roundings for the rate. All summands have the same sign.
+        // The gradient for w = 0 is the mean of -4 x^2, which is -102. The learning rate is 0.02. Eight
+        // products, seven additions and the learning rate cause fewer than 20 roundings.
         check_close("w is 0.02 * 102", w, 2.04, roundings(20) * 2.04);
     }
 
@@ -274,7 +274,7 @@ struct WrapperAndSchedule {
                             const std::vector<double>& later) {
         check_equal("updates", tails.column("updates"), {2, 3, 2, 2});
         check_equal("left open", tails.column("left open"), {2, 0, 0, 2});
-        // Each update multiplies 2 - w by 1 - 0.004 mean(x^2). The updates' items are 1 2 3, 4 5 6 and 7 8.
+        // An update multiplies the error 2 - w by 1 - 0.004 mean(x^2), where x are the items of this update.
         const double two = 2 - 2 * (1 - 0.004 * 14 / 3) * (1 - 0.004 * 77 / 3),
                      three = 2 - (2 - two) * (1 - 0.004 * 113 / 2);
         check_close("w, in exact decimals", ends, {two, three, two, two}, roundings(60) * 4);

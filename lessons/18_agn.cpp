@@ -174,7 +174,7 @@ struct Agn {
         return w.item();
     }
 
-    // Makes a step after each item, and returns w after each step.
+    // Updates w after each item, and returns w after each update.
     std::vector<real> local_steps(const Items& items, double start) const {
         return local_steps(items, start, rate);
     }
@@ -205,7 +205,7 @@ struct Agn {
         return parameter(Array<real>({1}, {static_cast<real>(w)}, options().device));
     }
 
-    // Draws four steps from w = 0, and four steps that each begin at the end of the previous step.
+    // Draws four steps that all begin at w = 0, and four steps that begin at the end of the previous step.
     void drawn(const Numbers& slopes_at_0, const std::vector<real>& path, real plain, real committed) const {
         Walks all{"w",
                   {{"accumulated: all slopes at w = 0",
@@ -227,7 +227,7 @@ struct Agn {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // Computes the path in integers. After k local steps with rate 0.1, w is a multiple of 10^-k.
+    // Returns the exact w as a fraction. After k local steps with rate 0.1, w is a multiple of 10^-k.
     static std::string in_whole_numbers(const Items& items, std::size_t steps) {
         std::int64_t w = 0, unit = 1;  // w / unit, from 0
         for (std::size_t i = 0; i < steps; ++i, unit *= 10)
@@ -235,7 +235,7 @@ struct Agn {
         return std::to_string(w) + " / 10^" + std::to_string(steps);
     }
 
-    // Computes the same path in double, for any rate.
+    // Returns w after each local step, computed in double for any learning rate.
     std::vector<double> path_in_double(const Items& items) const {
         std::vector<double> path;
         double w = 0;
@@ -244,7 +244,7 @@ struct Agn {
     }
     static double four_digits(double w) { return std::round(w * 1e4) / 1e4; }
 
-    // The local steps of all items change w to slope * w + from_0. This struct holds both numbers.
+    // The local steps of all items together change w to slope * w + from_0.
     struct PathEnd {
         double slope = 1, from_0 = 0;
     };
@@ -257,13 +257,13 @@ struct Agn {
         return pass;
     }
 
-    // On all paths |w| is below 3 and slopes are below 12. A local step has 6 roundings.
+    // In all cases |w| is below 3 and slopes are below 12. A local step rounds 6 times.
     static double bound(int local) { return roundings(6 * local) * 3; }
 
     void check_rests(double at_rest, const std::vector<double>& rests, double slowly) const {
         const PathEnd pass = closed_form(four, rate), slow = closed_form(four, rate / 10);
-        // An update multiplies errors by a factor, so the sum of all roundings is at most one rounding times
-        // 1 / (1 - factor). For accumulation 1 - factor is 2 rate. For AGN 1 - factor is (1 - slope) / 4.
+        // An update multiplies earlier rounding errors by a factor f, so all errors together are at most 1 /
+        // (1 - f) errors of one update. 1 - f is 2 * rate for accumulation, and (1 - slope) / 4 for AGN.
         const double exact = pass.from_0 / (1 - pass.slope);
         check_close("4/8", at_rest, 4.0 / 8, 1 / (2 * rate) * bound(4));
         check_close("where the path is closed", rests, {exact, exact}, 4 / (1 - pass.slope) * bound(5));

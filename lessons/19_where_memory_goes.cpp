@@ -1,4 +1,4 @@
-// Lesson 19: an update needs fixed memory and A bytes per item. Accumulation reduces only the bytes of items.
+// Lesson 19: an update needs fixed memory, and memory for items. Accumulation reduces only the latter.
 #include <chrono>
 
 #include "course/kit/talk.hpp"
@@ -247,7 +247,7 @@ struct WhereMemoryGoes {
         std::vector<std::int64_t> found;
         bool same = true;
         for (const std::int64_t enough_for : {std::int64_t{64}, fits, std::int64_t{5}}) {
-            // Gaps between blocks waste a little memory.
+            // The gaps between blocks of memory need a few more bytes.
             const std::size_t bytes = enough_for == 64 ? for_64 * 5 / 4 : enough_for == 5 ? for_5 : for_some;
             const Budget budget(bytes + 256);
             const auto x = items_of(64, 8);
@@ -315,7 +315,7 @@ struct WhereMemoryGoes {
     const std::int64_t n = setting("micro");     // micro-batches, in each step that splits a batch
     const std::int64_t fits = setting("items");  // so many items at a time fit into a step's budget
 
-    // A Net has layers tanh(h W), which Adam trains to map every input to zero.
+    // A `Net` is a network of layers tanh(h W), which Adam trains to return 0 for every input.
     struct Net {
         using V = Tensor;
 
@@ -358,7 +358,7 @@ struct WhereMemoryGoes {
         }
     };
 
-    // Returns the bytes of Adam's averages. Between updates, only the averages and x are temporary memory.
+    // Returns the bytes of Adam's averages: between updates, all other temporary memory belongs to x.
     static std::size_t averages_beside(const Tensor& x) {
         return memory::report(options().device).in_use_by[int(MemoryClass::temporary)] -
                x.value().storage()->bytes;
@@ -398,7 +398,7 @@ struct WhereMemoryGoes {
         return constant(drawn({items, width}, 0, 1));
     }
 
-    // Runs f, which throws, and returns the error message up to the first `until`.
+    // Returns the part of the error message of f that precedes the text `until`.
     template <class F> static std::string refusal(F f, const std::string& until) {
         try {
             f();
@@ -409,7 +409,7 @@ struct WhereMemoryGoes {
         return "nothing was refused";
     }
 
-    // Formats the memory report like the error message of the framework that an article quotes.
+    // Formats the memory report like an out-of-memory message of PyTorch.
     static std::string in_their_words(std::size_t asked) {
         const memory::Report now = memory::report(options().device);
         return "Tried to allocate " + format_bytes(asked) + " (" + format_bytes(now.budget) +
@@ -417,7 +417,7 @@ struct WhereMemoryGoes {
                format_bytes(now.budget - now.in_use - now.cached) + " free)";
     }
 
-    // Draws the memory of one update by class of memory. As DOT, the drawing has a node for each event.
+    // Draws the memory of one update by class of memory. The DOT version has a node for each event.
     static void drawn_timeline(const Timeline& timeline, std::size_t adam) {
         std::string dot = "digraph bytes {\n  rankdir=LR; node [shape=box];\n";
         for (const auto& sample : timeline.samples())
@@ -439,7 +439,7 @@ struct WhereMemoryGoes {
         check_equal("fixed: 4 x the weights, either way", fixed,
                     std::vector<std::size_t>(2, 4 * 4 * 32 * 32 * sizeof(real)));
         check_equal(say("saved: 1/{}", n), std::size_t(n) * saved[1], saved[0]);
-        // Adam's step is 1e-3 for every size of gradient, so rounding may change steps of tiny gradients.
+        // Adam's step for a tiny gradient is as long as for a large one, so rounding may change this step.
         check_close("the same weights", trained[1], trained[0], 1e-5);
     }
 

@@ -1,4 +1,4 @@
-// Lesson 20: checkpointing keeps a few values and recomputes the others. No bit of the gradient changes.
+// Lesson 20: checkpointing recomputes values, to need less memory. No bit of the gradient changes.
 #include <chrono>
 #include <map>
 #include <numeric>
@@ -254,7 +254,7 @@ struct Checkpointing {
         check_remainder(uneven, too_many);
     }
 
-    // Holds measurements of one forward and backward run.
+    // Measurements of one forward pass and one backward pass.
     struct Taken {
         std::vector<Array<real>> gradients;
         std::vector<int> times_begun = {};  // runs of each layer
@@ -264,7 +264,7 @@ struct Checkpointing {
         double seconds = 0;
     };
 
-    // A Tower is a network of layers tanh(h W), and counts how often each layer runs.
+    // A `Tower` is a network of layers tanh(h W). It counts how often each layer runs.
     struct Tower {
         Tensor x;
         std::vector<Tensor> weights;
@@ -354,7 +354,7 @@ struct Checkpointing {
         return all;
     }
 
-    // Draws a row for each segment. The picture fills saved values and hatches recomputed values.
+    // Draws a row of boxes for each segment. Boxes of recomputed values are hatched.
     void drawn_beside(const std::vector<int>& times_begun) const {
         Diagram diagram;
         diagram.title = say("{} layers in {} segments: the input of each is kept, and all of the last", depth,
@@ -389,7 +389,7 @@ struct Checkpointing {
         graph("checkpointing", to_svg(diagram), to_dot(diagram));
     }
 
-    // Runs f, which throws, and returns the error message up to the first `until`.
+    // Returns the part of the error message of f that precedes the text `until`.
     template <class F> static std::string refusal(F f, const std::string& until) {
         try {
             f();
@@ -399,7 +399,7 @@ struct Checkpointing {
         return "nothing was refused";
     }
 
-    // Returns the ordinal of a number that the root may be, such as "third".
+    // Returns the ordinal number as a word, such as "third" for 3.
     static std::string ordinal(std::size_t number) {
         return number == 3   ? "third"
                : number == 5 ? "fifth"

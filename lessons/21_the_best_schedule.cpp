@@ -141,8 +141,8 @@ struct TheBestSchedule {
         check_equal("both: the same", gradients[3], gradients[0]);
     }
 
-    // A Walk runs l steps from x, and lists the steps in the order of their runs. A Walk uses only the CPU,
-    // because the counts are the same on every device.
+    // A `Walk` is a chain of steps that counts its runs. `begun` lists the index of the step of each run. A
+    // `Walk` uses only the CPU, because the counts are equal on every device.
     struct Walk {
         Tensor x = parameter(Array<real>({2}, {0.5, -0.25}));
         Chain<Array<real>> steps;
@@ -166,7 +166,7 @@ struct TheBestSchedule {
         std::vector<real> plain() {
             return gradient([&](const Tensor& h) { return checkpoint_sequential(steps, 1, h); });
         }
-        // Returns which runs are recorded: the last run of each step, before the backward pass of the step.
+        // Returns true for the runs that record a graph. These are the last runs of each step.
         std::vector<bool> recorded() const {
             std::vector<bool> last(begun.size()), seen(steps.size());
             for (std::size_t i = begun.size(); i-- > 0; seen[begun[i]] = true) last[i] = !seen[begun[i]];
@@ -176,7 +176,7 @@ struct TheBestSchedule {
             const std::vector<std::size_t> runs = only_run();
             return *std::max_element(runs.begin(), runs.end());
         }
-        // Returns how often each step was run without recording.
+        // Returns how often each step ran without recording a graph.
         std::vector<std::size_t> only_run() const {
             std::vector<std::size_t> times(steps.size());
             for (const std::size_t step : begun) ++times[step];
@@ -185,7 +185,7 @@ struct TheBestSchedule {
         }
     };
 
-    // Returns a text that says how often steps are run without recording: "one step never, 3 once, 6 twice".
+    // Returns how often steps ran without recording a graph, such as "one step never, 3 once, 6 twice".
     static std::string how_often(const Walk& walk) {
         std::vector<std::string> words;
         const std::vector<std::size_t> runs = walk.only_run();
@@ -197,7 +197,7 @@ struct TheBestSchedule {
         return list_of(words, "and");
     }
 
-    // Holds the results of Revolve for l steps with c snapshots.
+    // The counts that the class Revolve reports for l steps and c snapshots.
     struct Revolved {
         Revolve<Array<real>>::Count count;
         std::size_t begun, most;  // all runs; the largest number of runs of a step without recording
@@ -213,7 +213,7 @@ struct TheBestSchedule {
                 again == plain};
     }
 
-    // A Tower is a network that counts the runs of its layers. A layer computes tanh(h W) `deep` times.
+    // A `Tower` is a network that counts the runs of its layers. A layer applies tanh(h W) `deep` times.
     struct Tower {
         Tensor x;
         std::vector<Tensor> weights;
@@ -240,7 +240,7 @@ struct TheBestSchedule {
         }
         Tower(const Tower&) = delete;
 
-        // Trains, and returns how far memory rises above its level at the call. way(x) runs the forward pass.
+        // Computes gradients, and returns the additional memory at the peak. way(x) runs the forward pass.
         template <class Way> std::size_t peak(Way way, std::size_t micro_batches = 1) {
             for (const Tensor& W : weights) W.zero_grad();
             begun = 0;
@@ -276,7 +276,7 @@ struct TheBestSchedule {
         return n == 2 ? "a half" : n == 4 ? "a quarter" : n == 8 ? "an eighth" : "a sixteenth";
     }
 
-    // Draws all runs of steps as a picture, as a graph in which arrows connect runs, and as text.
+    // Draws all runs of steps as SVG and as DOT, where an arrow connects each run with the next run.
     static void drawn(const std::vector<std::size_t>& begun, const std::vector<bool>& recorded,
                       std::size_t steps) {
         const auto at = [](std::size_t number) { return std::to_string(number); };
@@ -299,8 +299,8 @@ struct TheBestSchedule {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // The two functions return C(n, k), and the fewest steps to run without recording: p(l, c) =
-    // r l - C(c + r, r - 1), where r is the least number with C(c + r, c) >= l.
+    // fewest(l, c) returns the least number of steps that run without recording a graph. This number is r l -
+    // C(c + r, r - 1), where r is the least number with C(c + r, c) >= l.
     static std::uint64_t choose(std::uint64_t n, std::int64_t k) {
         if (k < 0) return 0;
         std::uint64_t ways = 1;

@@ -1,4 +1,4 @@
-// Lesson 22: a GPU computes the same numbers. The CPU waits at different times, and each launch takes time.
+// Lesson 22: a GPU computes the same gradients as the CPU. Each launch of a kernel takes time.
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -172,7 +172,7 @@ struct OnTheGpu {
         note("A window waits three times: for its count, its gradients and its loss.");
     }
 
-    // Returns three gradients of lessons 5 to 7: of the full batch, by sum and by mean of n micro-batches.
+    // Returns the gradients of the full batch, of the sum of n micro-batches and of their mean.
     std::vector<std::vector<real>> three_ways(const Array<real>& rows, const Array<real>& weights,
                                               Device device) const {
         const auto x = constant(rows.to(device));
@@ -202,8 +202,8 @@ struct OnTheGpu {
         double handed_over, done;
     };
 
-    // Measures forward and backward of mean(X W) with equal extents: the time until the CPU is free again,
-    // and the time until the loss can be read, as reading waits for all work. Returns the best of five runs.
+    // Measures the forward pass and the backward pass of mean(X W), with `extent` rows and columns. Returns
+    // the shortest time until the calls return, and the shortest time until the results are computed.
     static Microseconds time_on(Device device, int extent) {
         const auto X = constant(
             uniform<real>({extent, extent}, -1, 1, {.seed = options().seed, .stream = 1}).value().to(device));
@@ -272,7 +272,7 @@ struct OnTheGpu {
         return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(real)) == 0;
     }
 
-    // The default is a tenth of lesson 16's images, and leaves half a batch over. TALLY_IMAGES=160 takes 1 s.
+    // By default the lesson trains on a tenth of the images of lesson 16. TALLY_IMAGES=160 takes 1 s.
     static std::int64_t images_wanted() {
         const char* wanted = std::getenv("TALLY_IMAGES");
         const std::int64_t images = wanted ? std::atoll(wanted) : 6432;
@@ -291,7 +291,7 @@ struct OnTheGpu {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // Bounds the difference between two devices by twice the error of one device, for any order of additions.
+    // The results of two devices differ by at most twice the error bound of one device.
     static std::vector<double> bounds_of(const Array<real>& X, const Array<real>& W) {
         const auto rows = std::size_t(X.shape()[0]), inputs = std::size_t(X.shape()[1]);
         const auto outputs = std::size_t(W.shape()[1]);
@@ -309,8 +309,8 @@ struct OnTheGpu {
         return product;
     }
 
-    // Bounds the difference of two training runs that add in different orders, as in lesson 16. Weights round
-    // independently, and a ReLU whose sign depends on rounding may change a sixteenth of an update.
+    // Bounds the difference of two training runs that add numbers in different orders. Rounding errors of
+    // weights are independent, and rounding errors in a ReLU may change a sixteenth of an update.
     static double bound_of(std::int64_t updates, const std::vector<real>& weights, double first_update) {
         const double u = double(std::numeric_limits<real>::epsilon()) / 2;
         const double rounding =

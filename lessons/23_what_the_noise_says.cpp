@@ -1,4 +1,4 @@
-// Lesson 23: two norms, which accumulation computes anyway, measure the noise and the useful size of a batch.
+// Lesson 23: the gradients of micro-batches show how large the noise is, and which batch size is useful.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 #include "tally/train.hpp"
@@ -171,7 +171,7 @@ struct WhatTheNoiseSays {
 
     static constexpr int d = 1000;  // numbers of an item
 
-    // Draws the mean of items. The numbers of an item have variance 1, so the mean has variance 1 / items.
+    // Draws the mean of `items` random items. An item has variance 1, so the mean has variance 1 / items.
     static Tensor mean_of_items(double items, int draw) {
         const auto stream = static_cast<std::uint64_t>(draw) << 32 | static_cast<std::uint64_t>(items * 8);
         return Tensor(randn<real>({d}, 0, 1 / std::sqrt(items), {.seed = options().seed, .stream = stream})
@@ -230,7 +230,7 @@ struct WhatTheNoiseSays {
     struct Course {
         double updates, items;
     };
-    // Runs a descent with a hundredth of the best rate. If `items` is 0, gradients have no noise.
+    // Trains with a hundredth of the best learning rate. If `items` is 0, gradients have no noise.
     Course course(double items) const {
         const Tensor at = parameter(w.value().clone());
         Sgd<real> descent({at}, {.learning_rate = 0});
@@ -263,7 +263,7 @@ struct WhatTheNoiseSays {
         return std::sqrt(4 * n * (r * r + r) / ((n - 1.0) * d));
     }
 
-    // |g|^2 has the variance 2 d / b^2 + 4 |G|^2 / b. The bound is five standard deviations.
+    // |g|^2 has the variance 2 d / b^2 + 4 |G|^2 / b. The bound of the error is five standard deviations.
     void check_squares(const Table& sizes) const {
         std::vector<double> bound;
         for (const double items : values(sizes.column("items")))
@@ -285,7 +285,7 @@ struct WhatTheNoiseSays {
                     roundings(16 * n) * first * n * b);
     }
 
-    // The bound is half of one estimate's standard deviation, or five deviations of a mean of 100 estimates.
+    // The bound is five standard deviations of the mean of 100 estimates.
     void check_windows(const Table& windows) const {
         const auto sizes = values(windows.column("items"));
         std::vector<double> trace, square;
@@ -312,7 +312,7 @@ struct WhatTheNoiseSays {
     }
 
     void check_law(const Table& batches) const {
-        // Steps have a finite length, and descents differ. In 240 other descents the error was at most 0.08.
+        // In 240 training runs with other random numbers, the error was at most 0.08.
         check_close("the law", batches.column("product"), {1.0, 1.0, 1.0, 1.0, 1.0}, 0.2);
         check_close("twice and twice",
                     {values(batches.column("S / S_min"))[2], values(batches.column("E / E_min"))[2]},

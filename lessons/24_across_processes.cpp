@@ -210,7 +210,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         check_failure(words);
     }
 
-    // Holds a rank's copy of the weights, and a Window that all ranks share.
+    // A rank's copy of the weights, with a Window that all ranks share.
     struct Shared {
         Tensor v = zeros();
         Sgd<real> sgd{{v}, {.learning_rate = 1}};  // one step from 0 ends at minus the gradient
@@ -225,7 +225,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         }
     };
 
-    // Returns by how much the first step with the gradient g changes w.
+    // Returns the change of the weights by an optimizer step with the gradient g.
     template <class Optimizer, class Options>
     std::vector<double> moved(const std::vector<double>& g, Options options) const {
         const Tensor v = weights();
@@ -240,7 +240,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         return double(here.all_reduce(Array<real>::full({}, real(mine))).item()) / here.size();
     }
 
-    // Returns a rank's w before and after each of thirty updates. train_together() returns the right values.
+    // Returns the w of a rank that steps too early, for 30 updates. train_together() returns the correct w.
     std::vector<double> train_too_early(ProcessGroup& here) const {
         std::vector<double> course{0};
         for (int update = 0; update < 30; ++update) {
@@ -286,7 +286,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         return double(here.sent().sum_bytes - before);
     }
 
-    // Adds some of 24 micro-batches, steps in one process or over all ranks, and returns the new weights.
+    // Makes an update from those of 24 micro-batches for which `belongs` is true, and returns the weights.
     template <class F>
     static std::vector<real> window_of(F belongs, Sum how, DataParallel<real>* ranks = nullptr) {
         const Tensor v = parameter(Array<real>::zeros({1000}, options().device));
@@ -297,7 +297,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         window.finish();
         return v.value().to_vector();
     }
-    // Returns the results of three kinds of sums: fast, rank_order and exact.
+    // Returns the weights after an update with fast sums, with sums in rank order, and with exact sums.
     template <class F> static std::vector<real> three_sums(ProcessGroup& here, F belongs) {
         std::vector<real> all;
         for (const auto& [reduce, how] : {std::pair(ProcessGroup::AllReduce::fast, Sum::running),
@@ -340,7 +340,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         return b == 1 ? say("{}", rank) : say("{}-{}", rank * b, rank * b + b - 1);
     }
 
-    // Returns the number of rows of each rank, six in total. If there are several ranks, the last has none.
+    // Returns the number of rows of each rank, six in total. The last of several ranks has no row.
     std::vector<std::int64_t> unequal_sizes() const {
         static const std::vector<std::vector<std::int64_t>> sizes{
             {6}, {6, 0}, {4, 2, 0}, {3, 2, 1, 0}, {3, 1, 1, 1, 0}, {2, 1, 1, 1, 1, 0}};
@@ -447,7 +447,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         check("no two of them are equal", std::set<double>(ends.begin(), ends.end()).size() == at(P));
     }
 
-    // Checks that the mean of the ranks' copies has the same values as the weights of one process.
+    // Checks that the mean of the w of all ranks is equal to the w of one process.
     void check_parting(const std::vector<std::vector<double>>& courses,
                        const std::vector<double>& true_course,
                        const std::vector<std::string>& refusals) const {
@@ -469,7 +469,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         }
     }
 
-    // Returns the gradient of one process that adds the ranks' sums in the order of ranks, and divides once.
+    // Computes the gradient in one process, which adds the sums of all ranks in rank order.
     std::vector<real> in_rank_order() const {
         std::vector<real> all(1000);
         for (int rank = 0; rank < P; ++rank) {

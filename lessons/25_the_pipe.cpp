@@ -1,4 +1,4 @@
-// Lesson 25: each process computes one stage of a model. Shows how long stages wait, and what stages save.
+// Lesson 25: each process computes one stage of a model. Shows how long processes wait for other stages.
 #include <array>
 #include <set>
 #include <sstream>
@@ -168,7 +168,7 @@ struct ThePipe {
             check_equal(say("stage {}: the same bits", s), ours[s], one[s]);
     }
 
-    // Returns a stage of one layer. A Ran holds the results of a run in one process.
+    // Returns a stage that consists of one layer.
     Pipe<real>::Stage stage_of(int rank) const {
         return [W = layers[std::size_t(rank)]](const Tensor& h, int) { return tanh(matmul(h, W)); };
     }
@@ -282,7 +282,7 @@ struct ThePipe {
     }
     static int power(int base, int exponent) { return exponent == 0 ? 1 : base * power(base, exponent - 1); }
 
-    // Returns the work of a stage, such as "F0 F1 B0 B1 ".
+    // Returns the steps of a stage in order, such as "F0 F1 B0 B1 ".
     static std::string order_of(const std::vector<Timetable::Step>& steps) {
         std::string text;
         for (const Timetable::Step& each : steps) text += each.what + std::to_string(each.micro) + " ";
@@ -327,7 +327,7 @@ struct ThePipe {
         for (std::size_t s = 0; s < layers.size(); ++s) so = so && did[s] == order_of(table.stages[s]);
         check("each process did what its lane says", so);
     }
-    // W is a third of the work. Without W, nothing fills the gaps, so stages wait longer.
+    // In the schedule ZB-H1, the steps W are a third of all work and shorten the waits of stages.
     void require_valid_split(const Timetable& table) const {
         const double waits = p - 1 + std::max(0, p - m);
         check_close("counted in the picture", dots(table.drawing(1)), waits / (3 * m + waits), 1e-12);
@@ -347,7 +347,7 @@ struct ThePipe {
         check_equal("1F1B, bytes", kept.column("1F1B, KiB kept"), few_saved);
     }
 
-    // Adds up runs without a pipe. The bound allows m additions in each of three runs, and three divisions.
+    // Computes the mean of runs without a pipe. The bound allows for 3 m additions and three divisions.
     void check_average(const std::vector<Weights>& got) const {
         std::vector<double> all, expected(layers.size() * Weights{}.size()), bound = expected;
         const auto add = [](std::vector<double>& to, const std::vector<Ran>& stages, auto value) {

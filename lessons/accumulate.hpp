@@ -1,5 +1,5 @@
-// The class Accumulate wraps an optimizer so that only every N-th call of step() makes a step.
-// N may depend on the epoch. A Window does the work, and an Observer counts the backward() calls.
+// The class Accumulate wraps an optimizer so that only every N-th call of step() makes a step. N may depend
+// on the epoch. A `Window` adds the gradients, and an `Observer` counts the backward() calls.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace tally::lesson {
 
-// Counts the backward() calls that reach any of the parameters through an operation. A call on a parameter
-// itself is not counted, because an Observer sees only backward functions.
+// Counts the backward() calls that reach any of the parameters through an operation. A call of backward() on
+// a parameter itself is not counted, because it runs no backward function.
 template <class S> class CallsReaching final : public Observer {
 public:
     explicit CallsReaching(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {}
@@ -39,7 +39,7 @@ private:
             return std::ranges::find(inputs, parameter.node()) != inputs.end();
         });
     }
-    // The function grad() returns gradients and adds to no parameter, so grad() is not counted.
+    // Calls of grad() are not counted, because they do not add to the gradients of parameters.
     static bool for_grad(const Node& result) {
         std::vector<const Node*> open{&result};
         std::unordered_set<const Node*> seen;
@@ -59,10 +59,10 @@ private:
     std::int64_t calls_ = 0;
 };
 
-// Call step() after each backward(), like without accumulation. The caller must say what happens to a tail,
-// and whether the gradient is a mean or a sum, because wrappers differ in both points. A mean of means is the
-// mean over all items only for equal sizes, so step() throws Error if the number of items changes. A second
-// backward() before step() is also an error.
+// Call step() after each call of backward(). step() throws Error if backward() was called
+// twice. The caller chooses whether the gradient is a mean or a sum. step() also throws Error
+// if the number of items changes, because the mean of means over different numbers of items
+// is wrong.
 template <class S> class Accumulate {
 public:
     Accumulate(Optimizer<S>& optimizer, typename Trainer<S>::AccumulationSteps steps, Reduction reduction,
@@ -71,13 +71,13 @@ public:
           window_(optimizer, {.micro_batches = steps_.at(0), .reduction = reduction, .tail = tail}),
           calls_(optimizer.parameters()) {}
 
-    // Returns "Wrapping 'SGD' optimizer with GA of 4 steps".
+    // Returns a text such as "Wrapping 'SGD' optimizer with GA of 4 steps".
     std::string announcement() const {
         return "Wrapping '" + window_.optimizer().name() + "' optimizer with GA of " +
                std::to_string(window_.planned_micro_batches()) + " steps";
     }
 
-    // Returns whether the parameters were updated.
+    // Returns true if step() has updated the parameters.
     bool step(std::int64_t items) {
         const auto refuse = [&](const std::string& why) {  // backward() has already added the gradient
             window_.with_own_changes(

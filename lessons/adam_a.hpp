@@ -1,4 +1,4 @@
-// AdamA is an optimizer outside the library. AdamA is derived from Adam, with the same options and moments.
+// The class AdamA is an example of an optimizer that a user writes. AdamA has the options of Adam.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 
 namespace tally::lesson {
 
-// AdamA adds each micro-batch's gradient to Adam's moments at once, so no gradient is kept. AdamA adds the
-// gradients' squares to v, but Adam adds the square of their sum. (Zhang and others, "Adam Accumulation
-// to Reduce Memory Footprints of both Activations and Gradients", 2023.) With one micro-batch per update,
-// AdamA is equal to AdamW.
+// AdamA adds each gradient to Adam's moments after a micro-batch, and then frees the gradient. AdamA adds the
+// sum of the squared gradients to v, and Adam adds the square of the summed gradients. (Zhang and others,
+// "Adam Accumulation to Reduce Memory Footprints of both Activations and Gradients", 2023.) With one
+// micro-batch per update, AdamA is equal to AdamW.
 template <class S> class AdamA : public Adam<S> {
 public:
     AdamA(std::vector<Var<Array<S>>> parameters, Adam<double>::Options options = {})
         : Adam<S>("AdamA", std::move(parameters), options, {"updates", "folds"}) {}
 
-    // Call this after the backward() of each micro-batch, whose loss must be multiplied by its weight in the
-    // update. Adds the gradients to the moments, and clears the gradients.
+    // Call fold() after the backward() of each micro-batch. Adds the gradients to the moments, and clears the
+    // gradients. The loss must be multiplied by the micro-batch's weight in the update.
     void fold() {
         this->require_unlocked("fold");
         const auto& parameters = this->parameters();
