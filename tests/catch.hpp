@@ -18,7 +18,7 @@
 
 namespace tally::test {
 
-// Returns a matcher for REQUIRE_THROWS_WITH and REQUIRE_THAT, whose name differs between v2 and v3.
+// Returns a matcher for strings that contain `part`. The name of this matcher differs in Catch2 v2 and v3.
 inline auto contains(const std::string& part) {
 #if __has_include(<catch2/catch_test_macros.hpp>)
     return Catch::Matchers::ContainsSubstring(part);
@@ -34,7 +34,7 @@ inline int skipped_tests = 0;  // if all cases were skipped, main() makes ctest 
 
 }  // namespace tally::test
 
-// Skips the rest of the test case and prints the reason. A process that skips all its cases exits with 4.
+// Prints the reason, and ends the test case. The exit status is 4 if all test cases are skipped.
 #define TALLY_SKIP(reason)             \
     do {                               \
         WARN("skipped: " << (reason)); \

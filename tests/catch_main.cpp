@@ -1,6 +1,5 @@
-// Defines main() of every Catch2 test program. The exit status is 4 if all cases were skipped. If the device
-// is missing, the status is 4, or 1 with TALLY_REQUIRE_GPU=1. All cases run in one process, so a case that
-// changes the shared state fails.
+// Defines main() of every Catch2 test program. The exit status is 4 if all test cases were skipped. With
+// TALLY_REQUIRE_GPU=1, a missing GPU is an error. Test cases must restore the global state that they change.
 #if !__has_include(<catch2/catch_session.hpp>)
 #define CATCH_CONFIG_RUNNER
 #else
@@ -25,7 +24,7 @@ using Listener = Catch::EventListenerBase;
 using Listener = Catch::TestEventListenerBase;
 #endif
 
-// Catch2 v2 passes a reference, and v3 passes a pointer.
+// Catch2 v2 stores the test case as a reference, and Catch2 v3 stores a pointer.
 [[maybe_unused]] const Catch::TestCaseInfo& info(const Catch::TestCaseInfo& test) { return test; }
 [[maybe_unused]] const Catch::TestCaseInfo& info(const Catch::TestCaseInfo* test) { return *test; }
 
@@ -38,7 +37,7 @@ bool is_set(const char* variable) {
     return value != nullptr && std::string_view(value) == "1";
 }
 
-// A listener cannot fail a case, so the listener prints the error, and main() fails the run.
+// A Catch2 listener cannot make a test case fail. The listener prints the error, and main() returns 1.
 class WatchTests : public Listener {
 public:
     using Listener::Listener;
@@ -90,7 +89,7 @@ int main(int argc, char** argv) {
         std::cerr << "no test was found by this name, or in this file\n";
         return 1;
     }
-    // Catch2 returns the number of failures or of listed tests, and 4 would mean "skipped".
+    // Catch2 returns the number of failures, but the exit status 4 must mean that tests were skipped.
     if (result != 0 || careless_tests != 0) return 1;
     const auto skipped = static_cast<std::size_t>(tally::test::skipped_tests);
     return skipped > 0 && skipped == finished_tests ? skipped_code : 0;

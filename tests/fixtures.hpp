@@ -1,4 +1,4 @@
-// Reads the reference values of all operations from tests/fixtures (docs/fixtures.md gives the format).
+// Reads the reference values of operations from tests/fixtures. docs/fixtures.md describes the file format.
 #pragma once
 
 #include <algorithm>
@@ -139,7 +139,7 @@ private:
     int line_ = 0;
 };
 
-// Returns all cases of each operation.
+// Returns the fixtures of each operation.
 inline std::map<std::string, std::vector<Fixture>> read_fixtures(const std::filesystem::path& folder) {
     std::map<std::string, std::vector<Fixture>> all;
     for (const auto& entry : std::filesystem::directory_iterator(folder))

@@ -23,7 +23,7 @@ public:
     Folder& operator=(const Folder&) = delete;
     ~Folder() { std::filesystem::remove_all(path_); }
     std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-    // Counts the files whose names do not contain `but`.
+    // Returns the number of files whose names do not contain `but`.
     std::ptrdiff_t files(const std::string& but = "/") const {
         return std::count_if(std::filesystem::directory_iterator(path_),
                              std::filesystem::directory_iterator(), [&](const auto& entry) {

@@ -1,5 +1,5 @@
-// Tests that handles share an array's buffer until one of the handles writes. Also tests views, printing and
-// error messages.
+// Tests that several handles share the buffer of an array until one of the handles writes to the buffer. Also
+// tests views, printing and error messages.
 #include "tally/array/array.hpp"
 
 #include <cmath>

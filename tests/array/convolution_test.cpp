@@ -1,5 +1,5 @@
-// Tests that a convolution processes images in groups of the expected size and that the group size changes no
-// bit.
+// Tests that a convolution processes images in groups, and that the size of the groups changes no bit of the
+// result.
 #include "tally/array/convolution.hpp"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Generates random numbers for tests of exact sums. The numbers have all magnitudes. Many sums are ties,
-// nearly cancel, or are denormal, infinite or zero.
+// Generates random numbers for tests of exact sums. Many of their sums are denormal, infinite or zero, or lie
+// exactly between two floating-point numbers.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,6 @@ template <class S> auto bits_of(S x) {
     return std::bit_cast<std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>>(x);
 }
 
-// Generates the summands of one sum in random order.
 template <class S> std::vector<S> drawn_summands(Random& random) {
     using Limits = std::numeric_limits<S>;
     const int smallest = Limits::min_exponent - Limits::digits, largest = Limits::max_exponent - 1;
@@ -80,7 +79,6 @@ template <class S> std::vector<S> drawn_summands(Random& random) {
     return all;
 }
 
-// Adds all summands to an ExactSum that has one element, and returns this ExactSum.
 template <class S> detail::ExactSum<S> exact_sum_of(const std::vector<S>& summands) {
     detail::ExactSum<S> sum(Shape{});
     for (const S x : summands) sum.add(Array<S>({}, {x}));

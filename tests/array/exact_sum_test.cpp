@@ -24,8 +24,8 @@ template <class S> S sum_of(const std::vector<S>& summands) {
 
 template <class S> bool same_number(S a, S b) { return bits_of(a) == bits_of(b); }
 
-// Merges several sums like MPI_Allreduce. Widens the sums to a common range of digits, and then adds the
-// integers of the sums.
+// Merges several sums as MPI_Allreduce would. All sums are first converted to the same range of exponents, so
+// that their digits can be added as integers.
 template <class S> S added_as_integers(std::vector<detail::ExactSum<S>>& parts) {
     detail::ExactRange all;
     std::int64_t additions = 0;
@@ -82,7 +82,7 @@ TEST_CASE("Law: an exact sum has the same bits in every order and split") {
     check_every_split<double>(seed, 1000);
 }
 
-// All summands are multiples of 1/64, which double adds exactly.
+// All summands are multiples of 1/64, so their sum in double has no rounding error.
 TEST_CASE("ExactSum: a sum of floats equals the exact sum in double, rounded once") {
     const std::uint64_t seed = std::random_device()();
     WARN("seed " << seed);
@@ -165,7 +165,7 @@ TEMPLATE_TEST_CASE("ExactSum: follows IEEE for infinities, NaN and zeros", "", f
         one.merge(other);
         CHECK(same_number(one.rounded().item(), S(0)));
     }
-    // The elements of one array are summed separately.
+    // An ExactSum has a separate sum for each element of the array.
     detail::ExactSum<S> sum({4});
     sum.add(Array<S>({4}, {1, S(-0.0), inf, 2}));
     sum.add(Array<S>({4}, {2, S(-0.0), -5, nan}));

@@ -1,4 +1,4 @@
-// Tests that RunningStatistics::commit() changes both mean and variance. If commit() throws, neither changes.
+// Tests that RunningStatistics::commit() changes the mean and the variance, or throws and changes nothing.
 #include "tally/array/statistics.hpp"
 
 #include "autograd/support.hpp"

@@ -22,7 +22,7 @@ using detail::UseTransposeCache;
 
 std::int64_t extent(std::size_t n) { return static_cast<std::int64_t>(n); }
 
-// Holds weights that are large enough to be cached. Both extents of the weights exceed the size of a tile.
+// The matrix `w` is large enough to be cached. Both extents of the matrix exceed the size of a tile.
 struct Weights {
     Random random;
     std::size_t in, out;
@@ -41,7 +41,7 @@ struct Weights {
     }
     Array<float> rows(std::int64_t count) { return random.array<float>({count, extent(out)}); }
 
-    // Returns dy · Wᵀ. The product uses the cache `kept` unless the pointer is null.
+    // Returns dy · Wᵀ. The product uses the cache `kept` unless `kept` is a null pointer.
     Array<float> back(const Array<float>& dy, TransposeCache<float>* kept, const Array<float>& weight) const {
         const Product p{dy.size() / out, in, out, false, true};
         Array<float> dx = Array<float>::empty({extent(p.m), extent(in)});
@@ -49,7 +49,7 @@ struct Weights {
         multiply(p, dy, weight, {dx.raw(), Write::set});
         return dx;
     }
-    // Returns the bytes that the cache holds after four products with `count` rows.
+    // Returns the bytes that the cache occupies after four products with `count` rows.
     std::size_t kept_of(const Array<float>& weight, std::int64_t count) {
         TransposeCache<float> kept;
         const Array<float> dy = rows(count);

@@ -1,5 +1,5 @@
-// Tests that a program may have both `using namespace std` and `using namespace tally`, like the lessons. If
-// a program includes <valarray> and <stack>, only tally's slice and stack are ambiguous.
+// Tests that a program may have both `using namespace std` and `using namespace tally`. Only the names
+// `slice` and `stack` are ambiguous, if the program includes <valarray> or <stack>.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,7 +34,7 @@ using namespace tally;
 
 namespace {
 
-// Each line uses a name of std that must not become ambiguous through `using namespace tally`.
+// Each line uses a name of std, which must not be ambiguous after `using namespace tally`.
 double names_of_std() {
     map<string, int> counts{{"a", 1}};
     vector<double> numbers{1, -2, 3};

@@ -1,4 +1,4 @@
-// Lists the public operations. Each entry has a function that calls the operation, and a function that
+// Lists the public operations. For each operation, one function calls the operation and another function
 // decides whether the call is valid.
 #include "autograd/error_inputs.hpp"
 

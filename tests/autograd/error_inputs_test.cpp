@@ -20,7 +20,7 @@ constexpr std::int64_t far_off = std::numeric_limits<std::int64_t>::max();
 
 std::string words(const Extents& extents) { return detail::to_text(extents); }
 
-// Changes one argument. Returns the new value as error messages print it, or "" if nothing was changed.
+// Changes one argument, and returns the new value in the format of error messages. May change nothing.
 std::string change(Call& call, Random& r) {
     const auto pick = [&](auto& from) -> auto& {
         return from[static_cast<std::size_t>(r.whole(0, static_cast<std::int64_t>(from.size()) - 1))];
@@ -85,8 +85,8 @@ std::string described(const Operation64& operation, const Call& call) {
     return text;
 }
 
-// The error message must give the operation, an operand and `changed`. Returns the missing part, or "" if the
-// message is complete.
+// Returns which part of an error message is missing, or "" if the message names the operation, an operand and
+// the text `changed`.
 std::string missing(const std::string& error, const Operation64& operation, const Call& call,
                     const std::string& changed) {
     const auto has = [&](const std::string& text) { return error.find(text) != std::string::npos; };
@@ -97,7 +97,7 @@ std::string missing(const std::string& error, const Operation64& operation, cons
     std::size_t named = 0;
     for (const std::string& shape : shapes)
         named += has(shape) || (shape == "()" && has("a single number")) ? 1 : 0;
-    // An invalid axis, label, index or window concerns one operand, so the message quotes only this operand.
+    // The messages for an invalid axis, label, index or pooling window quote only one operand.
     if (has("is out of range for") || has("outside the rows of") || has("is not one of the") ||
         has("] a window of") || has("one value per feature"))
         return named > 0 || has("classes") ? "" : "an operand";

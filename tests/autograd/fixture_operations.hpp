@@ -17,7 +17,7 @@
 
 namespace tally::test {
 
-// The class Inputs holds the inputs of a fixture as variables.
+// The class Inputs stores the inputs of a fixture as variables.
 template <class T> struct Inputs {
     const Fixture& fixture;
     std::map<std::string, Var<T>> variables = {};

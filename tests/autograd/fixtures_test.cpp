@@ -36,7 +36,7 @@ const std::set<std::string> rounding_once{
     "sub",        "mul",          "div",        "sqrt",       "add_number", "number_add",
     "sub_number", "number_minus", "mul_number", "number_mul", "div_number"};
 
-// Returns true if PyTorch's and tally's gradients must be equal, because neither adds rounded numbers.
+// Returns true if PyTorch and tally must compute equal gradients, without rounding errors.
 bool exact_gradient(const Fixture& f) {
     const std::string& op = f.operation;
     if (summing_back.count(op) || f.tags.count("broadcast")) return false;
@@ -45,8 +45,8 @@ bool exact_gradient(const Fixture& f) {
 
 enum class Closeness { bits, equal, relative, scaled };
 
-// With `scaled`, the error is relative to the larger of the expected number and `scale`, because the terms of
-// a sum may cancel. For float32 the bound is 32 roundings, or 64 roundings for batch_norm.
+// The terms of a sum may cancel. With `scaled`, the error of a sum is therefore divided by `scale`, or by the
+// expected number if this number is larger.
 struct Measure {
     Closeness closeness;
     double tolerance, scale;
@@ -82,8 +82,8 @@ Measure measure(const Fixture& f, const std::vector<double>& want, bool forward)
             std::min(1.0, std::max(largest(want), largest(f.seed.values)))};
 }
 
-// Describes the first difference, or returns an empty string. The expected gradient is `times` times the
-// gradient of the fixture.
+// Describes the first difference, or returns an empty string. `times` is the number of backward passes whose
+// gradients were added.
 template <class S> std::string difference(const Fixture& f, const std::string& what, const Array<S>& got,
                                           const Numbers& want, bool forward, double times = 1) {
     if (got.shape() != want.shape)
@@ -112,7 +112,7 @@ template <class S> Array<S> array_of(const Numbers& n) {
     return {n.shape, values, here()};
 }
 
-// Makes a parameter from each input that has an expected gradient. If `only` is set, uses only this input.
+// Makes a parameter from each input that has an expected gradient, or only from the input `only`.
 template <class S> Inputs<Array<S>> inputs_of(const Fixture& f, const std::string& only = "") {
     Inputs<Array<S>> in{f};
     for (const auto& [name, numbers] : f.inputs) {
@@ -127,7 +127,7 @@ template <class S> std::string disagreement(const Fixture& f) {
     const auto& compute = operation<S>(f.operation);
     if (f.raises) {
         try {
-            // A device reports its errors when the values are read.
+            // Reading the values waits for the device, which then reports errors of its kernels.
             compute(inputs_of<S>(f)).result.value().to_vector();
         } catch (const Error&) {
             return {};
@@ -167,7 +167,7 @@ template <class S> std::string disagreement(const Fixture& f) {
     return found;
 }
 
-// Computes an elementwise fixture with plain numbers, and describes the first difference.
+// Computes an elementwise fixture with scalars, and describes the first difference.
 template <class S> std::string scalar_disagreement(const Fixture& f) {
     const auto& compute = elementwise<S>().at(f.operation);
     Array<S> output = Array<S>::zeros(f.output.shape);
@@ -227,7 +227,7 @@ const std::map<std::string, Departure>& departures() {
     return all;
 }
 
-// Returns the fixture. If tally differs from PyTorch on purpose, the values are tally's documented ones.
+// Replaces PyTorch's values by documented values if tally differs from PyTorch on purpose.
 Fixture meant(Fixture f) {
     const auto found = departures().find(f.name);
     if (found == departures().end()) return f;

@@ -1,4 +1,4 @@
-// Tests laws that relate operations. The gradients of micro-batches add up to the gradient of the batch,
+// Tests relations between operations. The gradients of micro-batches add up to the gradient of the batch,
 // exactly or within a bound. A matrix product equals the result of three plain loops.
 #include <cmath>
 #include <limits>
@@ -33,8 +33,7 @@ template <class S> Array<S> toy(bool exact_sums) {
     return Array<S>({6, 3}, std::vector<S>(rows.begin(), rows.end()), here());
 }
 
-// Returns γ_n = nu / (1 - nu), which bounds the relative error of n roundings. u is half the distance from 1
-// to the next larger number.
+// Returns a bound of the relative error of n roundings. The relative error of one rounding is at most u.
 template <class S> double gamma(double n) {
     const double u = static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;
     return n * u / (1 - n * u);

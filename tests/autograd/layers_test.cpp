@@ -1,5 +1,5 @@
-// Tests properties of layer operations other than their values. Masks and convolutions do not depend on the
-// split of a batch. Statistics change once per commit, and error messages quote the operands.
+// Tests properties of the operations in layers. Masks and convolutions do not depend on the split of a batch,
+// and each commit() updates the running statistics once.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Tests operations that move numbers. The expected values show where each number and its gradient are.
+// Tests operations that only move numbers, such as transpose and concat.
 #include "tally/autograd/ops/shape_ops.hpp"
 
 #include <vector>
@@ -17,8 +17,8 @@ using I = Array<std::int32_t>;
 
 Tensor64 matrix() { return parameter(Array<double>({2, 3}, {1, 2, 3, 4, 5, 6})); }
 
-// Checks the values of f(x) and the gradient of x for the seed 10, 20, 30, ... In the second round the
-// gradient must be twice as large, because gradients accumulate.
+// Checks the values of f(x) and the gradient of x. In the second round the gradient must be twice as large,
+// because gradients accumulate.
 void check(const Tensor64& x, Tensor64 (*f)(const Tensor64&), const Shape& shape, const V& values,
            const V& gradient) {
     for (int round = 1; round <= 2; ++round) {

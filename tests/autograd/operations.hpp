@@ -1,4 +1,4 @@
-// Returns every operation with random operands. Seeds give different shapes, broadcasts, axes and flags.
+// Returns every operation with random operands. The random seed also determines the shapes, axes and flags.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
     using Vars = std::vector<V>;
     std::vector<OperationCase<S>> all;
 
-    // The operations are listed by hand, so that a test can find an operation that the list lacks.
+    // A test checks that this list contains every operation.
     const auto one = [&](const char* name, V (*f)(V), double low = -2, double high = 2) {
         all.push_back({name, [=](Random& r) {
                            return Problem<S>{{r.array<S>(r.shape(3), low, high)},

@@ -1,5 +1,5 @@
 // Tests every operation on random operands. Gradients must agree with finite differences, and results must
-// not depend on the old content of memory.
+// not depend on old values in reused memory.
 #include "autograd/operations.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// A RandomGraph records random operations on random arrays, for tests of tools that watch a graph.
+// A RandomGraph records random operations on random arrays, for tests of reports about graphs.
 #pragma once
 
 #include <string>
@@ -16,8 +16,7 @@
 
 namespace tally::test {
 
-// Holds square matrices, which are parameters or results. Every recorded result stays in memory, either in
-// this object or in the operation into which the result was moved.
+// All parameters and results are square matrices. No recorded operation is destroyed before drop_results().
 class RandomGraph {
 public:
     RandomGraph(Random& random, std::int64_t extent) : random_(random), shape_{extent, extent} {
@@ -73,7 +72,7 @@ public:
         for (std::size_t i = 1; i < all_.size(); ++i) total = std::move(total) + sum(all_[i]);
         return total;
     }
-    // Drops the results, which are not needed after loss().
+    // Destroys the handles of all results. Call drop_results() only after loss().
     void drop_results() { all_.resize(4); }
 
 private:

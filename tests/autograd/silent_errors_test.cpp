@@ -1,4 +1,4 @@
-// Tests that plausible programs with variables, shapes and custom operations are right or throw an Error.
+// Tests that programs with plausible mistakes compute correct results or throw an Error.
 #include <thread>
 
 #include "catch.hpp"
@@ -35,7 +35,7 @@ TEST_CASE("Shape: counts negative axes from the end, and throws Error for an axi
     CHECK_THROWS_WITH(Shape{}[0], contains("it has no axes"));
 }
 
-// Returns a * b. The backward function adds only to the gradients of the inputs whose index is in
+// Returns a * b. The backward function computes gradients only for the inputs whose indices are in
 // `to_inputs`.
 Tensor product(Tensor a, Tensor b, std::vector<std::size_t> to_inputs) {
     return custom(

@@ -1,4 +1,4 @@
-// Tests that sgd_step changes in place only parameters that have a gradient, and that training works.
+// Tests that sgd_step() changes only parameters that have a gradient, and that training works.
 #include <cmath>
 #include <vector>
 

@@ -48,7 +48,7 @@ TEST_CASE("sum, mean: reduce over axes") {
     CHECK(sum(cube, {0, 2}).value().to_vector() == V{14, 22});  // these axes are not adjacent
     CHECK(gradient(sum(cube, {0, 2}), {1, 2}, cube) == V{1, 1, 2, 2, 1, 1, 2, 2});
     CHECK(mean(cube, {0, 2}).value().to_vector() == V{3.5, 5.5});
-    // Multiplication by a rounded 1/3 would give a different number.
+    // Multiplying the sum by a rounded 1/3 would give a different mean.
     const Tensor64 third = parameter({5.0, 0.0, 0.0});
     CHECK(mean(third).item() == 5.0 / 3);
     CHECK(gradient(mean(third), {5}, third) == V(3, 5.0 / 3));
@@ -204,7 +204,7 @@ TEST_CASE("linear: values and three gradients") {
 
 TEST_CASE("layer_norm: values and three gradients") {
     const Tensor64 x = matrix({1, 2}, {1, 3}), gain = parameter({2.0, 3.0}), bias = parameter({10.0, 20.0});
-    // The normalized row is (x - 2) / 1.
+    // x has the mean 2 and the standard deviation 1.
     CHECK(layer_norm(x, gain, bias, 0).value().to_vector() == V{8, 23});
     CHECK(gradient(layer_norm(x, gain, bias, 0), {1, 10}, gain) == V{-1, 10});
     CHECK(gradient(layer_norm(x, gain, bias, 0), {1, 10}, bias) == V{1, 10});

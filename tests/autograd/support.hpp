@@ -1,4 +1,4 @@
-// These helpers of the engine's tests make random arrays, poison memory and return error messages.
+// Functions for tests of autograd, for example to make random arrays and to fill new memory with NaN.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Tests invariant 10. No operation changes a recorded array in place. If anything else changes a recorded
+// Tests invariant 10. No operation changes a recorded array in place. If the program changes a recorded
 // array, backward() throws an Error.
 #include <cmath>
 #include <string>
@@ -96,7 +96,7 @@ TEST_CASE("invariant 10: saved labels, conditions and indices keep their values"
 
 TEST_CASE("invariant 10: a saved value keeps its content with and without a handle") {
     using A = Array<double>;
-    // The backward function of this operation writes to copies of the saved values.
+    // The backward function of own_sigmoid writes only to copies of the saved values.
     const auto own_sigmoid = [](Tensor64 of) {
         return custom(
             "own_sigmoid", [](const A& x) { return map(functor::Sigmoid{}, x); },

@@ -1,4 +1,4 @@
-// Tests that a Child of the benchmark answers, and leaves no file descriptor open even if it cannot start.
+// Tests that the class Child starts a process, and closes all file descriptors if the process cannot start.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ std::ptrdiff_t open_descriptors() {
     return std::distance(begin(all), end(all));
 }
 
-// Lets this process open at most `more` additional file descriptors.
+// While this object exists, the process can open at most `more` additional file descriptors.
 class Descriptors {
 public:
     explicit Descriptors(std::size_t more) {

@@ -1,5 +1,5 @@
-// Tests that the checksum depends on each word, each bit and the length. The checksum also detects two
-// changed words that a simple sum would miss.
+// Tests that the checksum depends on each word, each bit and the length. The checksum also detects changes of
+// two words that do not change the sum of all words.
 #include "tally/base/checksum.hpp"
 
 #include <cstdint>
@@ -24,7 +24,7 @@ Bytes drawn(std::uint64_t seed, std::size_t count) {
 
 std::uint64_t sum_of(const Bytes& bytes) { return detail::checksum_of(bytes.data(), bytes.size()); }
 
-// Checks that the checksum changes if `change` alters two words, for several distances between the words.
+// Checks that the checksum changes if the function `change` changes two words of the data.
 template <class Change> void expect_pairs_seen(const Change& change) {
     const Bytes bytes = drawn(7, 3000);
     for (std::size_t first = 0; first < 40; ++first)

@@ -88,7 +88,7 @@ TEMPLATE_TEST_CASE("random: numbers do not depend on the order of the draws", ""
 }
 
 TEST_CASE("random: numbers have the same bits as in earlier versions") {
-    // If these values change, every training run with a given seed changes. This needs a new major version.
+    // If these values change, every training run changes, and the next release needs a new major version.
     CHECK(random::detail::uniform<float>(1, 2, 3) == 0x1.415fap-5f);
     CHECK(random::detail::uniform<double>(1, 2, 3) == 0x1.c1679e688a83p-5);
     CHECK(random::detail::normal<float>(1, 2, 3) == 0x1.a2551p-2f);
@@ -137,7 +137,7 @@ TEMPLATE_TEST_CASE("random::normal: has a normal distribution", "", float, doubl
             power *= static_cast<double>(x);
         }
     }
-    // The allowed errors are four standard errors. The variances of x, x², x³ and x⁴ are 1, 2, 15 and 96.
+    // The bound is four standard errors. The variances of x, x², x³ and x⁴ are 1, 2, 15 and 96.
     CHECK(std::abs(moment[1]) < 4 * std::sqrt(1 / n));
     CHECK(std::abs(moment[2] - 1) < 4 * std::sqrt(2 / n));
     CHECK(std::abs(moment[3]) < 4 * std::sqrt(15 / n));

@@ -1,4 +1,4 @@
-// Tests that write_file_atomically() writes all or nothing, also on full disks and through links.
+// Tests that write_file_atomically() replaces a file completely or not at all, also if the disk is full.
 #include "tally/base/write_file.hpp"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Simulates a full disk by a maximum size for all files that this process writes.
+// Simulates a full disk, by limiting the size of all files that this process writes.
 class FileSizeLimit {
 public:
     explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -109,7 +109,7 @@ TEST_CASE("write_file_atomically: writes to a pipe and does not replace it") {
     CHECK(folder.files() == 1);
 }
 
-// Under root, a faulty function could replace the machine's own device, so the test uses a copy.
+// The test uses a copy of /dev/full, because a faulty function called by root could replace /dev/full.
 TEST_CASE("write_file_atomically: throws Error with the path when a device is full", "[alone]") {
     const Folder folder;
     std::string full = "/dev/full";

@@ -12,10 +12,10 @@
 
 namespace tally::test {
 
-// These results must be equal for all compilers, optimisation levels and processors (tests/bits/compare).
+// tests/bits/compare checks these numbers with several compilers, optimisation levels and processors.
 inline constexpr std::uint64_t weights_in_float = 0xf95554f4fcc93d69, weights_in_double = 0xa80f2fd96041fcf5;
 
-// Makes five updates of a model with convolution, attention, norms, dropout and all activations by Adam.
+// Trains a model with convolution, attention, norms, dropout and all activations for five updates.
 template <class S> std::uint64_t one_training() {
     const auto numbers = [](const Shape& shape, std::uint64_t stream) {
         std::vector<S> values(shape.size());

@@ -1,4 +1,4 @@
-// Prints the weights of a small training run as a number, and whether the number is the recorded number.
+// Prints the checksum of the weights after a short training run, and compares it with the expected checksum.
 #include <cstdio>
 
 #include "one_training.hpp"

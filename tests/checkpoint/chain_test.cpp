@@ -19,7 +19,7 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-// Makes layers of several kinds. Each layer counts in `begun` how often the layer runs.
+// Makes layers of several kinds. `begun` counts how often each layer runs.
 template <class S> struct Layers {
     using V = Var<Array<S>>;
     Chain<Array<S>> chain;
@@ -80,7 +80,7 @@ template <class S> bool same(const std::vector<Array<S>>& a, const std::vector<A
     return a.size() == b.size();
 }
 
-// Returns p(l, c), which is the least number of steps that Revolve runs. Computes this number by recursion.
+// Computes by recursion how many steps Revolve must at least run for these numbers of steps and snapshots.
 std::uint64_t least_advances(std::size_t steps, std::size_t snapshots) {
     static std::vector<std::vector<std::uint64_t>> known(65,
                                                          std::vector<std::uint64_t>(9, ~std::uint64_t{0}));
@@ -267,7 +267,7 @@ namespace {
 
 constexpr std::size_t buffer = 4096;  // bytes of a layer's result of 16 x 64 floats
 
-// Holds a chain of equal layers. Each layer saves one buffer.
+// A chain of equal layers, which each save one buffer.
 struct Uniform {
     Tensor w = parameter(Random(1).array<float>({64, 64}, -0.1, 0.1)),
            b = parameter(Random(2).array<float>({64}));
@@ -303,8 +303,8 @@ TEST_CASE(
             const std::size_t predicted = detail::predicted_bytes(measured, even_segments(n, k));
             CHECK(peak <= predicted);
             CHECK(predicted <= peak + buffer + 256);  // x is in use before the measurement
-            // At the peak, memory holds x, k - 1 other snapshots, the longest segment, and either two
-            // gradients or a gradient and the loss.
+            // At the peak, memory contains the inputs of all segments, the values of the longest segment, and
+            // at most two more buffers.
             const std::size_t model_of_docs = (k - 1 + (n + k - 1) / k + 1) * buffer;
             CHECK(peak <= model_of_docs + buffer);
             CHECK(peak + buffer >= model_of_docs - (k > 1 ? buffer : 0));
@@ -321,8 +321,7 @@ TEST_CASE("Revolve: holds its snapshots, the values of one step and two states")
         const Revolve<Array<float>> revolve(model.chain, c);
         const std::size_t peak = model.peak([&](const Tensor& x) { return revolve(x); });
         INFO(c << " snapshots: " << peak);
-        // At the peak, memory holds x, c - 1 other snapshots, the values of one step, and either two
-        // gradients or a gradient and a result.
+        // At the peak, memory contains c snapshots, the values of one step, and two more buffers.
         const std::size_t model_of_docs = (c - 1 + 1 + 2) * buffer;
         CHECK(peak <= model_of_docs + 256);
         CHECK(peak + buffer >= model_of_docs);
@@ -345,7 +344,7 @@ TEST_CASE("fit_into: the cut fits into the bytes and recomputes as few layers as
             layer.keeps_result = random.coin();
             layers.push_back(layer);
         }
-        // In `bits`, bit i is 1 if a segment ends after layer i. The loop tries all divisions into segments.
+        // Bit i of `bits` is 1 if a segment ends after layer i.
         std::size_t least = ~std::size_t{0};
         std::vector<std::pair<std::size_t, std::size_t>> all;  // pairs of bytes and recomputed layers
         for (std::size_t bits = 0; bits < std::size_t{1} << (n - 1); ++bits) {

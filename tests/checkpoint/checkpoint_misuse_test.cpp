@@ -300,8 +300,8 @@ const std::string other_value =
 
 A two(double first, double second) { return A({2}, {first, second}, here()); }
 
-// Checkpoints functions that read the value of `make` in different ways. Each backward() must throw the
-// expected Error, because `change` was called first.
+// Checkpoints functions that read the result of make(), and then changes this result by change(). Each
+// backward() must throw the expected Error.
 template <class Make, class Change>
 void expect_noticed(Make make, Change change, const std::string& expected) {
     using Layer = std::function<Tensor64(const Tensor64&)>;

@@ -1,4 +1,4 @@
-// Tests that a program computes gradients with the same bits with and without checkpoints.
+// Tests that checkpoints do not change any bit of a gradient.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -17,7 +17,7 @@ using namespace tally::test;
 namespace {
 
 // Describes a random program whose arrays all have the same shape. Each step computes an array from two
-// earlier arrays. Some steps are smaller programs, which can run as a checkpoint.
+// earlier arrays. Some steps are smaller programs, which can run in a checkpoint.
 struct Program {
     struct Step {
         std::int64_t op;
@@ -322,7 +322,7 @@ TEST_CASE("checkpoint: the function can read a value that is not recorded") {
         looked_at.push_back(one.value().to_vector()[0]);
         return -(a + one);
     };
-    // Without poison, an old buffer might still contain the right numbers.
+    // New buffers are filled with NaN, because a reused buffer might still contain the correct numbers.
     const bool poison = memory::detail::set_poison(true);
     sum(checkpoint(block, x)).backward();
     memory::detail::set_poison(poison);

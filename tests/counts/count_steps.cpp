@@ -41,7 +41,7 @@ Step toy_in_three() {
             }};
 }
 
-// Has 128 operations on only 16 numbers, so nearly all time is spent in recording and in backward().
+// The 128 operations process only 16 numbers, so nearly all time is spent in recording and in backward().
 Step chain() {
     const Tensor x = parameter(uniform<float>({16}, -1, 1, {.seed = 1, .stream = 0}).value());
     return {"chain", [=] {

@@ -1,5 +1,5 @@
-// These functions replace operator new and posix_memalign, and count the calls. A separate file keeps the
-// compiler from inlining these functions.
+// Replaces operator new and posix_memalign by functions that count their calls. The functions are in a
+// separate file, so that the compiler does not inline them.
 #include "count_allocations.hpp"
 
 #include <malloc.h>

@@ -10,8 +10,8 @@
 namespace tally::test {
 namespace {
 
-// Returns the interval from which the arguments of a functor are drawn. Logarithms and roots get positive
-// numbers, and losses get probabilities.
+// Returns the interval of the random arguments of a functor. The arguments of logarithms are positive, and
+// the arguments of losses are probabilities.
 template <class F> std::pair<double, double> domain() {
     constexpr std::string_view name{F::name};
     if (name == "log" || name == "sqrt" || name == "pow" || name == "pow_number") return {0.1, 3};
@@ -96,8 +96,8 @@ TEMPLATE_TEST_CASE("map: a value does not depend on its position", "", float, do
 
 namespace {
 
-// Returns the largest error of f in units in the last place of `exact`. `make` turns random numbers between 0
-// and 1 into the arguments.
+// Returns the largest error of f in units in the last place. The function `make` computes the argument from a
+// random number between 0 and 1.
 template <class S, class F, class Exact, class Make>
 double worst_ulps(F f, Exact exact, Make make, unsigned seed) {
     constexpr std::size_t n = 20000;
@@ -368,7 +368,7 @@ TEMPLATE_TEST_CASE("zip_back: a gradient summed in two calls has the bits of one
         Dice dice(seed);
         const std::size_t rows = 2 + dice.upto(20), cut = 1 + dice.upto(rows - 2),
                           width = dice.pick<std::size_t>({1, 3, 10, 16, 17, 100});
-        // The operand has `width` numbers or a single number, and is repeated over the rows.
+        // The operand is broadcast over all rows, and has `width` numbers or a single number.
         const bool single = dice.coin();
         const auto walk = [&](std::size_t of) {
             StridedIndex<2> made;

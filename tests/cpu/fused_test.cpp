@@ -1,4 +1,4 @@
-// Tests that products use fused multiply-adds, so every lane of a SIMD batch rounds a * b + c only once.
+// Tests that products use fused multiply-adds, which round a * b + c only once.
 #include "tally/cpu/fused.hpp"
 #include "kernel_testing.hpp"
 

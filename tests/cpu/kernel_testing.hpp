@@ -1,4 +1,4 @@
-// These helpers for tests of kernels make guarded buffers and random operands, and compare results.
+// Functions for tests of kernels, which make buffers and random operands, and compare results.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ namespace tally::test {
 inline const std::vector<std::size_t> awkward_sizes{0,  1,  2,  3,  7,  8,   15,  16,  17,   31,
                                                     32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025};
 
-// Holds n elements in aligned memory of whole cache lines, as the allocator returns it. NaN before and after
-// the elements reveal a kernel that exceeds the elements. With `offset` the elements are not aligned.
+// A buffer for n elements, which are aligned to cache lines unless `offset` is set. A test finds accesses
+// outside the buffer, because the memory before and after the buffer contains NaN.
 template <class S> class Buffer {
 public:
     explicit Buffer(std::size_t n, std::size_t offset = 0) : n_(n), start_(line_elements + offset) {
@@ -91,7 +91,7 @@ public:
         for (auto& x : made) x = static_cast<std::int32_t>(upto(below - 1));
         return made;
     }
-    // Returns a buffer for results, which contains NaN for `set` and random numbers for `add`.
+    // Returns a buffer for results. A kernel adds to random numbers in this buffer, or overwrites NaN.
     template <class S> Buffer<S> destination(std::size_t n, Write how) {
         return how == Write::add ? numbers<S>(n) : Buffer<S>(n, coin() ? 0 : upto(9));
     }
@@ -110,8 +110,8 @@ public:
         return made;
     }
 
-    // Returns a random walk over `extents`. Each operand is repeated along some axes. The order of the other
-    // axes in memory is random.
+    // Returns a StridedIndex for arrays of shape `extents`. Operands are broadcast along random axes, and the
+    // order of axes in memory is random.
     template <int Operands>
     StridedIndex<Operands> walk(const std::vector<std::size_t>& extents, bool permuted, bool repeats = true) {
         StridedIndex<Operands> made;
@@ -149,8 +149,8 @@ private:
 
 template <class S> bool same_bits(S a, S b) { return std::memcmp(&a, &b, sizeof(S)) == 0; }
 
-// Describes the first difference that exceeds `units` roundings of the larger of |want| and `scale`. Returns
-// "" if there is none.
+// Describes the first difference that is larger than `units` rounding errors, or returns "". The rounding
+// error is relative to the maximum of |want| and `scale`.
 template <class S>
 std::string difference(const Buffer<S>& got, const Buffer<S>& want, double units, double scale = 1) {
     std::ostringstream text;
@@ -191,7 +191,7 @@ template <class S> Into<S[]> into(const Buffer<S>& buffer, Write how) { return {
 
 inline const char* const write_names[] = {"set", "add"};
 
-// Calls visit(index, functor) for each functor of a list, with the functor's index in the kernel table.
+// Calls visit(index, functor) for each functor in a list. `index` is an index in the kernel table.
 template <class List, class Visit> void each_functor(Visit visit) {
     [&]<class... F>(std::tuple<F...>*) {
         const auto make = []<class G>(G*) {

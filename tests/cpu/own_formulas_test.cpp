@@ -1,5 +1,5 @@
-// Tests exp, log, tanh, erf, sin, cos and pow. The errors of these functions are bounded, and a value does
-// not depend on the position in an array or on the CPU.
+// Tests the errors of exp, log, tanh, erf, sin, cos and pow. Their values must not depend on the position in
+// an array or on the CPU.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -14,7 +14,7 @@
 namespace tally::test {
 namespace {
 
-// Returns numbers of every size and sign, including zeros, subnormal numbers, infinities and NaN.
+// Returns numbers with all exponents and both signs, including zeros, subnormal numbers, infinities and NaN.
 template <class S> Buffer<S> all_sizes() {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
     constexpr int mantissa = formula::mantissa<S>, width = 8 * sizeof(S);
@@ -26,7 +26,7 @@ template <class S> Buffer<S> all_sizes() {
     for (Word sign = 0; sign < 2; ++sign)
         for (Word exponent = 0; exponent < exponents; ++exponent)
             for (Word i = 0; i < per_exponent; ++i) {
-                // The mantissas are 0, 1, all ones, and then mixed bits.
+                // The first three mantissas are 0, 1 and all ones, and the other mantissas are pseudo-random.
                 mixed = mixed * Word(2891336453u) + 1;
                 const Word rest = i < 2 ? i : i == 2 ? Word(-1) : mixed ^ (mixed >> (width / 2));
                 made[at++] = formula::number(sign << (width - 1) | exponent << mantissa |
@@ -161,7 +161,7 @@ TEMPLATE_TEST_CASE("formula: a value does not depend on its position", "", float
     CHECK(bit_difference(y, want) == "");
 }
 
-// The values have the same bits with every compiler, optimisation level and processor.
+// No compiler, optimisation level or processor may change a bit of these values.
 TEST_CASE("formula: the values have the recorded bits") {
     const auto of = [](auto f) {
         const auto y32 = all_sizes<float>();

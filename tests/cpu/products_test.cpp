@@ -1,4 +1,4 @@
-// Compares matrix products and copies with plain loops. The number of calls or threads changes no bit.
+// Compares matrix products and copies with plain loops. The number of threads must not change any bit.
 #include "kernel_testing.hpp"
 
 namespace tally::test {
@@ -21,8 +21,7 @@ struct ByBlas {
     ByBlas(const ByBlas&) = delete;
 };
 
-// Draws sizes that are equal or close to the sizes of registers, tiles, blocks and the parts that threads
-// compute.
+// Draws random sizes, many of which are close to the sizes of registers, tiles and blocks.
 Product any_product(Dice& dice) {
     const auto extent = [&]() -> std::size_t {
         if (dice.coin()) return dice.upto(70);
@@ -72,7 +71,7 @@ TEMPLATE_TEST_CASE("matmul: the plain loop is the chain of std::fma, from -0 or 
         Dice dice(seed);
         const std::size_t k = dice.upto(70);
         const auto a = dice.numbers<S>(k), b = dice.numbers<S>(k), before = dice.numbers<S>(1);
-        // All products are zeros, and the sum may have the same sign as the zeros.
+        // If all products are zeros, the sign of the sum depends on the signs of these zeros.
         if (dice.upto(3) == 0) std::fill(a.begin(), a.end(), S(0));
         S set = k == 0 ? S(0) : -S(0), added = before[0];
         for (std::size_t l = 0; l < k; ++l)
@@ -183,8 +182,7 @@ TEMPLATE_TEST_CASE("linear: agrees with the plain loop, with and without bias", 
     using S = TestType;
     for (unsigned seed = 0; seed < 200; ++seed) {
         Dice dice(seed);
-        // In a large product, several blocks and parts are added to a result, but the bias must be added only
-        // once.
+        // A large product adds several blocks to a result, but must add the bias only once.
         const bool large = seed % 20 == 0;
         const std::vector<std::size_t> sizes = large
                                                    ? std::vector<std::size_t>{2, 40, 130, 300}
@@ -237,7 +235,7 @@ TEMPLATE_TEST_CASE("linear_relu: agrees with the plain loop in both directions",
     }
 }
 
-// Returns the walk over memory that has step - 1 additional unused elements after each element.
+// Multiplies all strides by `step`, so that step - 1 unused elements follow each element.
 static StridedIndex<1> stretched(StridedIndex<1> walk, std::size_t step) {
     for (auto& stride : walk.stride[0]) stride *= static_cast<std::ptrdiff_t>(step);
     walk.operand_size[0] *= step;

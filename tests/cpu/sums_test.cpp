@@ -1,5 +1,5 @@
-// Compares reductions, softmax, losses and norms with plain loops. A sum that two calls compute must have the
-// same bits as the sum that one call computes.
+// Compares reductions, softmax, losses and norms with plain loops. Splitting a sum into two calls must not
+// change any bit.
 #include <limits>
 
 #include "kernel_testing.hpp"

@@ -1,4 +1,4 @@
-// Tests that the thread pool runs every part once. If the pool is busy, a caller runs all parts itself.
+// Tests that the thread pool runs every part once, or the calling thread does if the pool is busy.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -81,7 +81,7 @@ TEST_CASE("thread pool: the caller waits only for parts that a thread has begun"
                 const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
                 while (others_done < 3 && !too_long)
                     if (std::chrono::steady_clock::now() > deadline) ++too_long;
-                // All other parts are done, so the caller must wait.
+                // The caller must wait for this slow part.
                 for (std::atomic<int> work{0}; work < 20000;) ++work;
                 slow_done = true;
             }

@@ -1,5 +1,5 @@
-// Each program that tests kernels has a file fast.cpp, which selects the kernels and their memory. The files
-// are in tests/cpu, tests/gpu and tests/cuda.
+// Each program that tests kernels has a file fast.cpp, which selects the tested kernels (tests/cpu, tests/gpu
+// and tests/cuda).
 #pragma once
 
 #include <cstddef>

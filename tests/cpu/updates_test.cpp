@@ -1,10 +1,10 @@
-// Tests that optimizers' kernels compute the same bits as plain loops, and change no other memory.
+// Tests that the kernels of optimizers compute the same bits as plain loops, and write only to their results.
 #include "kernel_testing.hpp"
 
 namespace tally::test {
 namespace {
 
-// Holds tensors of many sizes with all buffers that an update may use. One launch cannot hold all tensors.
+// Tensors of many sizes, with buffers for an update. One launch cannot update so many tensors.
 template <class S> struct List {
     std::vector<Buffer<S>> values, gradients, first, second;
     std::vector<Update<S>> updates;
@@ -38,7 +38,7 @@ template <class S> struct List {
     }
 };
 
-// Calls the kernel in both tables with equal lists, and compares all buffers afterwards.
+// Calls the kernels of both kernel tables with equal lists of tensors, and compares the results.
 template <class S, class Step>
 std::string in_both(const List<S>& list, void (*Kernels<S>::*slot)(std::span<const Update<S>>, const Step&),
                     const Step& step) {
@@ -133,7 +133,7 @@ TEMPLATE_TEST_CASE("measure: adds every element of the gradients once, in double
             CHECK(found.guards_hold());
             return std::array<double, 2>{found[0], found[1]};
         };
-        // The squares of multiples of 1/8 have few bits, so their sum is exact in every order.
+        // The sum of squares of multiples of 1/8 is exact in every order of additions.
         for (const Buffer<S>& g : list.gradients)
             for (S& x : g) x = std::round(x * 8) / 8;
         CHECK(measure(fast<S>()) == measure(plain<S>()));

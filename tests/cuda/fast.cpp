@@ -1,5 +1,5 @@
-// This program tests the kernels on a GPU. The host waits after each launch, and both GPU and host can access
-// the memory.
+// This program tests the kernels on a GPU. The host waits after each launch, and can access the memory of the
+// kernels.
 #include <map>
 #include <vector>
 
@@ -16,7 +16,7 @@ template <class S> const Kernels<S>& fast() {
 
 namespace {
 
-// Reuses blocks, because freeing a block makes the device wait. This object is never destroyed.
+// Reuses blocks of memory, because freeing memory would make the GPU wait.
 struct Blocks {
     std::map<std::size_t, std::vector<void*>> spare;
     std::map<void*, std::size_t> size_of;

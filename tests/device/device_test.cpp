@@ -1,4 +1,4 @@
-// Tests transfers, asynchronous work and delayed errors of devices with their own memory.
+// Tests copies between host and device, asynchronous kernels and their delayed errors.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -46,7 +46,7 @@ TEST_CASE("Array::to: the numbers survive a round trip to the device") {
 }
 
 TEST_CASE("Array::to: an upload does not wait, and its source can be freed at once") {
-    // Each array has 12 MB, so five arrays exceed the buffer of pinned memory.
+    // Five arrays of 12 MB are together larger than the pinned memory for copies.
     constexpr std::int64_t many = 3'000'000;
     std::vector<Array<float>> there;
     for (int i = 0; i < 5; ++i) there.push_back(counted_up(many).to(Device::cuda));

@@ -1,4 +1,4 @@
-// Tests that exact sums of a device's gradients are in host memory, and have the same bits as on the CPU.
+// Tests that exact sums of gradients on a GPU have the same bits as on the CPU, and use host memory.
 #include <cstdint>
 #include <vector>
 

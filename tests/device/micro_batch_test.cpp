@@ -15,7 +15,7 @@
 namespace tally::test {
 namespace {
 
-// Holds a network on a device, data, an optimizer and a window. The network may contain batch norm.
+// A network on a device, with data, an optimizer and a Window. The network may contain batch norm.
 struct Net {
     explicit Net(Device device, bool normed = false) : sgd(on(model, device, normed), {.learning_rate = 1}) {
         x = Random(1).array<double>({32, 24}).to(device);
@@ -30,7 +30,7 @@ struct Net {
         model.to(device);
         return model.parameters();
     }
-    // The items are consecutive, so their rows are a slice that shares memory with x.
+    // `items` contains consecutive indices, so the result can share memory with x.
     Tensor64 input(const Items& items) const {
         return constant(x.slice_rows(items[0], items[0] + items.count()));
     }

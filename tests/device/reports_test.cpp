@@ -1,4 +1,4 @@
-// Tests that reports read the memory account of a device, but do not wait for the device's work.
+// Tests that reports show the memory of a device, but do not wait for kernels of the device.
 #include "catch.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"

@@ -1,4 +1,4 @@
-// Counts the calls of MPI_Isend by replacing this function, as the profiling interface of MPI permits.
+// Counts the calls of MPI_Isend, by replacing this function through the profiling interface of MPI.
 #include "distributed/counted_sends.hpp"
 
 #if TALLY_HAS_MPI

@@ -1,5 +1,5 @@
 // Tests that an Error is thrown if weights, regularizers, Trainer options or calls of share() differ between
-// processes. Also tests windows that know only one stage of a Pipe.
+// processes. Also tests a Window that contains only the weights of one stage.
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ struct One {
     }
 };
 
-// Holds a Pipe with one weight per process, and a Window that contains only the weight of this process.
+// A Pipe with one weight per process, and a Window that contains only the weight of this process.
 struct Alone {
     Tensor w = parameter(Array<float>::full({2, 2}, 1));
     Sgd<float> sgd{{w}, {.learning_rate = 0.1}};
@@ -108,7 +108,7 @@ TEST_CASE("DataParallel::share: different micro-batches throw an Error that list
     CHECK_THAT(error(split(last() ? order.part(0, 39) : order, 8)),
                contains(last_rank() + " passed 5 micro-batches of 39 items"));
     CHECK(error(split(order, 8)) == "no error");
-    // Only calls of share() are compared, so a process that does not call share() causes no error.
+    // One process does not call share(), which is not an error.
     if (last())
         one.across.begin_at(40);
     else
@@ -162,7 +162,7 @@ TEST_CASE("DataParallel: weights that one process writes are compared at the nex
     if (last()) one.w.assign(one.w.value().clone());  // the bits are the same, so all processes continue
     one.add();
     CHECK(one.error() == "no error");
-    // The weights are also compared before the first step.
+    // The processes compare their weights also before the first optimizer step.
     One fresh;
     if (last()) fresh.w.assign(Array<float>::full({3}, 7));
     fresh.add();

@@ -1,4 +1,4 @@
-// Tests Sum::exact over processes. Every distribution of the micro-batches must give the bits of one process.
+// Tests Sum::exact over processes. Gradients must have the same bits for every distribution of micro-batches.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 const std::string no_error = "no error";
 
-// Generates random numbers of all magnitudes, including 0, -0, denormal numbers and negated numbers.
+// Generates random numbers of all magnitudes, including 0, -0, denormal numbers and numbers that cancel.
 template <class S> class NumberGenerator {
 public:
     NumberGenerator(Random& r, bool special, bool zeros = false) : r_(r), special_(special), zeros_(zeros) {}
@@ -70,13 +70,12 @@ private:
     std::vector<S> drawn_;
 };
 
-// Holds the results of updates.
 template <class S> struct Results {
     std::vector<Array<S>> arrays;  // gradients and weights
     std::vector<double> numbers;
     std::vector<std::string> errors;
 
-    // Describes the first difference from `other`. Returns an empty string if there is none.
+    // Describes the first difference from `other`. Returns "" if all results are equal.
     std::string difference(const Results& other) const {
         for (std::size_t i = 0; i < errors.size(); ++i)
             if (errors[i] != other.errors[i]) return errors[i] + ", alone " + other.errors[i];
@@ -143,7 +142,7 @@ template <class S> struct RandomWindow {
         return {all, constant(Array<S>::full({}, static_cast<S>(micro.count)))};
     }
 
-    // Makes two updates with the micro-batches `mine`, and returns the results.
+    // Makes two updates with the micro-batches `mine`.
     Results<S> updated(const std::vector<std::size_t>& mine, detail::GradientReducer<S>* across) const {
         const Leaves<S> own = leaves();
         std::unique_ptr<Optimizer<S>> optimizer;
@@ -187,7 +186,7 @@ std::vector<std::size_t> drawn_share(Random& r, std::size_t micros) {
     return mine;
 }
 
-// Counts the outcomes of cases. The test requires that every kind of outcome occurs.
+// Counts how the updates end, because the test requires that every kind of outcome occurs.
 struct Outcomes {
     int stepped = 0, rejected = 0, dropped = 0, without = 0;
 };
@@ -211,7 +210,7 @@ template <class S> void check_update(std::uint64_t seed, Outcomes& outcomes) {
         ++outcomes.rejected;
 }
 
-// Holds one rank's sums for two parameters, the loss and the count. A sum may have no, few or many elements.
+// The exact sums of one rank for two parameters, the loss and the number of items.
 template <class S> using Sums = std::vector<detail::ExactSum<S>>;
 const std::vector<Shape> summed_shapes{{3}, {2, 7}, {}, {}};
 
@@ -269,7 +268,7 @@ template <class S> void check_sums(std::uint64_t seed) {
     across.barrier_before_step();
 }
 
-// Holds a model with one weight. A test chooses the gradient, the loss and the count of each micro-batch.
+// A model with one weight. A test chooses the gradient and the loss of each micro-batch.
 struct One {
     Tensor weight;
     Sgd<float> sgd;
@@ -341,7 +340,7 @@ TEST_CASE("Sum::exact: a million infinities of one sign are an infinity, and of 
 }
 
 TEST_CASE("Sum::exact: losses, counts and gradients that one process would round away are kept") {
-    // Each process adds 2^30 or -2^30, and then 1. In the sum all powers cancel, or one power 2^30 remains.
+    // Each process adds 2^30 or -2^30, and then 1. At most one 2^30 does not cancel in the sum.
     One one(0, {.reduction = Reduction::sum, .sum = Sum::exact});
     const float sign = me() % 2 == 0 ? 1 : -1;
     one.add(sign * 0x1p30F, sign * 0x1p30F, 0x1p24F);
@@ -392,7 +391,7 @@ TEST_CASE("Tail: an incomplete window of exact sums is dropped, or kept and comp
     CHECK(dropped.weight.value().item() == 1);
 
     One carried(0, options(Tail::carry));
-    // Later losses cancel the 2^30 of each process except the last. Only an exact sum still contains the 1.
+    // Later losses cancel 2^30. Only an exact sum still contains the loss 1.
     carried.add(1, 1);
     if (!last()) carried.add(0x1p-30F, 0x1p30F);
     for (int tries = 0; tries < 2; ++tries) {

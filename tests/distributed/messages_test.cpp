@@ -1,5 +1,5 @@
-// Counts the messages that are sent when arrays are summed in rank order. Compares the counts with the
-// scaling study and CommStats.
+// Counts the messages of sums in rank order. Compares the counts with predictions of bench/scaling and with
+// the statistics of the library.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ namespace tally::test {
 
 namespace {
 
-// Returns the number of messages and bytes that the study predicts for a sum of `bytes` bytes.
+// Returns the messages and bytes that bench/scaling predicts for a sum of arrays of `bytes` bytes.
 CountedSends of_the_study(std::size_t bytes) {
     const scaling::Reduced sum =
         scaling::all_reduce(scaling::AllReduce::rank_order, std::vector<double>(ranks(), 0.0),
@@ -25,7 +25,7 @@ CountedSends of_the_study(std::size_t bytes) {
     return {static_cast<std::uint64_t>(sum.messages), static_cast<std::uint64_t>(std::llround(sum.bytes))};
 }
 
-// Returns the sum of a number over all processes.
+// Adds a number of each process, and returns the sum.
 std::uint64_t of_all(std::uint64_t mine) {
     std::uint64_t sum = 0;
     for (const std::string& one : world().all_gather("a number of all", std::to_string(mine)))
@@ -34,7 +34,7 @@ std::uint64_t of_all(std::uint64_t mine) {
 }
 CountedSends of_all(const CountedSends& mine) { return {of_all(mine.messages), of_all(mine.bytes)}; }
 
-// Returns the messages and bytes that this process sends for one sum, and checks tally's counters.
+// Returns how many messages and bytes this process sends for one sum, and checks the library's counters.
 template <class S> CountedSends sends_of_a_sum(std::size_t size) {
     std::vector<S> numbers(size, S(1)), scratch(size + ranks());
     world().all_gather("a sum of " + std::to_string(size));

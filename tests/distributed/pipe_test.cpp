@@ -1,4 +1,4 @@
-// Tests that a Pipe computes the same gradients as one process. Also tests memory, messages and errors.
+// Tests that a Pipe computes the same gradients as one process. Also tests its memory, messages and errors.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -22,7 +22,7 @@ constexpr Timetable::Schedule both[] = {Timetable::Schedule::gpipe,
 
 std::string last_rank() { return "rank " + std::to_string(ranks() - 1); }
 
-// Generates the stages of a model, and micro-batches of any sizes. The numbers are equal in all processes.
+// Generates the stages of a model, and micro-batches of random sizes. All processes generate equal numbers.
 template <class S> struct RandomPipe {
     using V = Var<Array<S>>;
     enum Kind { dense, twice, bare, same };
@@ -105,7 +105,7 @@ template <class S> struct RandomPipe {
             }
         return numbers;
     }
-    // Returns the stages of this process. `before` is called in each forward pass.
+    // Returns a Pipe with the stages of this process. Each forward pass calls the function `before`.
     using Before = std::function<void(std::size_t stage, int k)>;
     Pipe<S> pipe(const std::vector<std::vector<V>>& leaves, const Before& before = {}) const {
         std::vector<typename Pipe<S>::Stage> own;
@@ -175,7 +175,7 @@ template <class S> void check_run(std::uint64_t seed) {
     }
 }
 
-// Lets one stage throw, checks that all processes throw an Error, and runs the pipe again.
+// Tests that all processes throw an Error if one stage throws, and that the pipe can run again.
 template <class S> void check_failure(std::uint64_t seed) {
     Random r(seed);
     const RandomPipe<S> drawn(r);
@@ -219,13 +219,13 @@ Array<float> any(const Shape& shape, int seed) {
 
 Tensor square(std::int64_t width, int seed) { return parameter(any({width, width}, seed)); }
 
-// Makes a pipe with one stage per process, which computes tanh(matmul(x, weight)).
+// Makes a pipe with one stage per process.
 Pipe<float> chain(const Tensor& weight, Pipe<float>::Options options = {}) {
     return Pipe<float>(world(), {[weight](const Tensor& x, int) { return tanh(matmul(x, weight)); }},
                        options);
 }
 
-// Calls run(true) on the last process and run(false) on the others. Returns the error that all throw.
+// Calls run(true) on the last process, and run(false) on all others. All processes must throw equal errors.
 template <class F> std::string error_on_all(F run) {
     const std::string error = message_of([&] { run(me() + 1 == ranks()); });
     for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);
@@ -284,7 +284,7 @@ TEST_CASE("Timetable::Schedule: 1F1B holds p - s micro-batches in memory where G
         peak[schedule] = memory::peak() - before;
         CHECK(memory::in_use() - before <= array);  // only the weight's gradient remains
     }
-    // Memory holds an input and a result for each kept micro-batch, and a few temporary arrays.
+    // Memory contains the input and the result of each micro-batch in flight, and a few temporary arrays.
     const std::size_t kept = std::min<std::size_t>(m, ranks() - me());
     CAPTURE(peak[both[0]] / array, peak[both[1]] / array, kept);
     CHECK(peak[both[0]] >= 2 * m * array);

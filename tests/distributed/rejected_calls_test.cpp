@@ -1,4 +1,4 @@
-// Tests that all processes throw an Error with the rank and the values if the processes make different calls.
+// Tests that all processes throw an Error if the arguments of a call differ between processes.
 #include <string>
 #include <vector>
 
@@ -20,7 +20,7 @@ std::vector<Tensor> two(bool swapped = false, float first = 1) {
     return swapped ? std::vector<Tensor>{b, a} : std::vector<Tensor>{a, b};
 }
 
-// Calls open(true) on the last process and open(false) on the others. Returns the error that all throw.
+// Calls open(true) on the last process, and open(false) on all others. All must throw equal errors.
 template <class F> std::string error_on_all(F open) {
     const std::string error = message_of([&] { open(last()); });
     for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);
@@ -148,7 +148,7 @@ TEST_CASE("Window::finish: an error of one process before the step is thrown on 
     }
     CHECK_THAT(message_of([&] { across.require_same_weights(); }),
                contains("require_same_weights: " + last_rank() + " has parameter 1 with checksum"));
-    // All processes have thrown the error above. The next check tests that a later error is reported again.
+    // All processes have already thrown an error. This test checks that they also report a second error.
     add();
     if (last()) parameters[0].node()->gradient.writable()[0] = 7;
     CHECK_THAT(message_of([&] { window.finish(); }),

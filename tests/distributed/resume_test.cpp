@@ -1,4 +1,4 @@
-// Tests DataParallel::save() and load(). Resumed and uninterrupted training runs must give equal bits.
+// Tests DataParallel::save() and load(). A training run must compute the same bits after resuming.
 #include <algorithm>
 #include <bit>
 #include <filesystem>
@@ -29,8 +29,7 @@ std::int64_t drawn_size(Random& r) {
     return sizes[static_cast<std::size_t>(r.whole(0, std::ssize(sizes) - 1))];
 }
 
-// Generates a random linear model with numbers of many magnitudes, and micro-batches with different counts
-// and weights.
+// Generates a random linear model, and micro-batches with random numbers of items and random weights.
 template <class S> struct RandomWindow {
     struct Micro {
         std::vector<Array<S>> with;  // factor of each parameter, or empty if the loss ignores the parameter
@@ -78,7 +77,7 @@ template <class S> struct RandomWindow {
     }
 };
 
-// Runs the window on one process or on a group of processes.
+// Trains the model on one process or on a group of processes.
 template <class S> struct Training {
     const RandomWindow<S>& drawn;
     std::vector<Var<Array<S>>> leaves;
@@ -87,7 +86,7 @@ template <class S> struct Training {
     std::unique_ptr<DataParallel<S>> across;
     std::unique_ptr<Window<S>> window;
 
-    // If `other_weights` is true, the weights are wrong until a file is loaded.
+    // If `other_weights` is true, all weights are 7 until the test loads a file.
     Training(const RandomWindow<S>& of, ProcessGroup* processes, bool other_weights = false) : drawn(of) {
         for (const Array<S>& value : drawn.values)
             leaves.push_back(parameter(other_weights ? Array<S>::full(value.shape(), 7) : value.clone()));
@@ -114,7 +113,7 @@ template <class S> struct Training {
         window->add({all, constant(Array<S>::full({}, static_cast<S>(micro.count)))},
                     {.weight = micro.weight});
     }
-    // Ends the window. Returns the exact results, and the exact state on which later updates depend.
+    // Finishes the update. Returns all bits of the results, and of the state on which later updates depend.
     std::string finished() {
         const auto done = window->finish();
         std::string shown = std::to_string(done.stepped) + " " + std::to_string(done.micro_batches) + " " +
@@ -161,7 +160,7 @@ template <class S> void check_resumed_window(std::uint64_t seed, const CommonFol
     alone.add(0);
     alone.window->flush();
 
-    // `first` processes run one accumulation window. Then `second` processes begin the next window and save.
+    // A group of `first` processes makes an update. A group of `second` processes begins another and saves.
     const std::string between = folder / "between.state", middle = folder / "middle.state";
     const auto random_owners = [&](std::int64_t size) {  // the process of each micro-batch
         std::vector<std::int64_t> to;
@@ -221,7 +220,6 @@ template <class S> void check_resumed_window(std::uint64_t seed, const CommonFol
     }
 }
 
-// Holds a model with one weight.
 struct One {
     Tensor weight = parameter(Array<float>({1}));
     Sgd<float> sgd{{weight}, {.learning_rate = 1}};
@@ -336,7 +334,7 @@ TEST_CASE("DataParallel::load: a file that does not fit is rejected on all proce
         std::filesystem::resize_file(path, size - 1);
     }
     check_on_all(one.message(path), "truncated");
-    // No file is written if the states to be saved differ between processes.
+    // save() must not write a file if the processes save different states.
     const std::string never = folder / "never.state";
     const bool last = me() + 1 == ranks();
     const auto save = [&](TrainingState state) {

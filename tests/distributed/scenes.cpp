@@ -23,8 +23,8 @@ using namespace tally;
 
 namespace {
 
-// Runs three accumulation windows of two micro-batches each. `scene` names the action of the last process
-// after the first micro-batch of window 1.
+// Makes three updates with two micro-batches each. `scene` is what the last process does in the middle of the
+// second update.
 void train(ProcessGroup& processes, const std::string& scene) {
     const bool last = processes.rank() + 1 == processes.size();
     Linear<float> model(3, 2, {1, 0});
@@ -71,7 +71,7 @@ void train(ProcessGroup& processes, const std::string& scene) {
               << std::flush;
 }
 
-// Runs a pipe with one stage per process. `scene` names the action of the last process in run 1.
+// Runs a pipe with one stage per process. `scene` is what the last process does in run 1.
 void pipe(ProcessGroup& processes, const std::string& scene) {
     const Tensor weight = parameter(Array<float>::full({2, 2}, 0.5F));
     const bool last = processes.rank() + 1 == processes.size();
@@ -94,7 +94,7 @@ void pipe(ProcessGroup& processes, const std::string& scene) {
     std::cout << "rank " + std::to_string(processes.rank()) + " has run the pipe\n" << std::flush;
 }
 
-// The last process makes only the first collective calls that sum exact gradients, and then stops.
+// The last process stops while the processes add their exact gradients.
 void stop_during_a_sum(ProcessGroup& processes) {
     const auto weight = parameter(Array<float>({1, 2}));
     Sgd<float> sgd({weight}, {.learning_rate = 0.1});
@@ -138,7 +138,7 @@ int run(const std::string& scene) try {
 }
 
 #if TALLY_HAS_MPI
-// Ends MPI before the ProcessGroup is destroyed. The ProcessGroup must not call MPI after this.
+// Calls MPI_Finalize() before the ProcessGroup is destroyed. The destructor must not call MPI.
 int run_after_mpi_finalize() {
     ProcessGroup processes;
     MPI_Finalize();
@@ -150,7 +150,7 @@ int run_after_mpi_finalize() {
     return 0;
 }
 
-// Initializes MPI, makes two ProcessGroups that each have half of the processes, and then uses MPI again.
+// Initializes MPI, makes two ProcessGroups with half of the processes each, and finally calls MPI again.
 int run_in_halves() {
     MPI_Init(nullptr, nullptr);
     int rank = 0, sum = 0;

@@ -1,4 +1,4 @@
-// Tests a Trainer on several processes. The weights have the bits that one process computes.
+// Tests a Trainer on several processes. The weights must have the same bits as after training on one process.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ namespace tally::test {
 
 namespace {
 
-// Generates a random training run. The model has dropout, so that the item numbers of each process matter.
+// Generates a random training run. The model has dropout, because the masks depend on the indices of items.
 struct Training {
     explicit Training(Random& r)
         : items(r.whole(5, 25)),

@@ -1,4 +1,4 @@
-// Tests that PipelineParallel clips by the norm of all gradients, and updates all stages or none.
+// Tests that PipelineParallel clips by the norm of all gradients, and updates either all stages or no stage.
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -20,7 +20,7 @@ using V = Var<Numbers>;
 
 bool last() { return me() + 1 == ranks(); }
 
-// Generates one matrix for each stage, and micro-batches. The numbers are equal in all processes.
+// Generates a matrix for each stage, and micro-batches. All processes generate equal numbers.
 struct Chain {
     std::vector<Numbers> values, inputs;
     std::vector<std::size_t> begin;  // index of each process's first stage, and then the number of stages
@@ -48,7 +48,6 @@ struct Chain {
     }
 };
 
-// Trains the stages of this process.
 struct Part {
     const Chain& chain;
     std::vector<V> leaves;

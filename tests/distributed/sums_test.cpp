@@ -1,4 +1,4 @@
-// Tests the order of additions, the error bound, and the number of sent bytes of all_reduce().
+// Tests the order of additions in all_reduce(), its error bound, and the number of sent bytes.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,7 +17,7 @@ template <class S> bool same(S a, S b) {
     return std::memcmp(&a, &b, sizeof(S)) == 0 || (std::isnan(a) && std::isnan(b));
 }
 
-// Generates the numbers of all ranks with many magnitudes. Some arrays also contain special values.
+// Generates an array of random numbers for each rank. Some arrays also contain special values such as NaN.
 template <class S> std::vector<Array<S>> random_operands(Random& r, const Shape& shape) {
     constexpr S special[] = {S(0), S(-0.0), std::numeric_limits<S>::infinity(),
                              std::numeric_limits<S>::denorm_min(), std::numeric_limits<S>::quiet_NaN()};
@@ -55,7 +55,7 @@ template <class S> void check_sums(std::uint64_t seed) {
             size += std::abs(all[rank].data()[i]);
         }
         bits = bits && same(sum, ordered.data()[i]);
-        // For every order of P - 1 additions, the error is at most gamma times the sum of magnitudes.
+        // The bound of the error, n u / (1 - n u) times `size`, is valid for every order of additions.
         const long double u = std::numeric_limits<S>::epsilon() / 2,
                           n = static_cast<long double>(ranks() - 1);
         const long double bound = n * u / (1 - n * u) * size + std::numeric_limits<S>::denorm_min();

@@ -2,8 +2,8 @@
 //
 //     distributed_training FILE UPDATES ROUND [TIMEOUT [RANK EVENT WHAT MICROSECONDS]]
 //
-// An event is the beginning or the end of a micro-batch, a written file, or an update. Process RANK is killed
-// or stopped MICROSECONDS after its event number EVENT. At the end each process prints its weights.
+// An event is the beginning or the end of a micro-batch, a written file, or an update. MICROSECONDS after the
+// event number EVENT, the process RANK is killed or stopped. At the end each process prints its weights.
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ struct Fault {
     long microseconds = 0;
 };
 
-// Counts the events of this process, and kills or stops the process after the event that `fault` names.
+// Counts the events of this process, and kills or stops this process after the event in `fault`.
 class Events {
 public:
     Events(const Fault& fault, int rank) : fault_(fault), mine_(fault.rank == rank) {}
@@ -65,7 +65,7 @@ void train(ProcessGroup& processes, const std::string& path, std::int64_t update
         ranks.load(path, window);
     while (window.updates() < updates) {
         const std::vector<Items> parts = split(Items::shuffled(48, 5, window.updates()), 4);
-        // All processes have the same number of micro-batches, so they save after the same micro-batch.
+        // All processes have equally many micro-batches, and save after the same micro-batch.
         for (std::int64_t k = processes.rank() + processes.size() * window.micro_batches();
              k < std::ssize(parts); k += processes.size()) {
             events.one();

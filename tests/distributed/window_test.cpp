@@ -18,7 +18,7 @@ namespace {
 
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 
-// Generates random parameters of a linear model. The loss of a micro-batch is a sum over all parameters.
+// Generates the random parameters of a linear model.
 template <class S> struct RandomWindow {
     std::vector<Array<S>> values;
     struct Micro {
@@ -74,7 +74,7 @@ template <class S> struct RandomWindow {
             if (with[i].storage()) all = all + sum(leaves[i] * constant(with[i]));
         return {all, constant(Array<S>::full({}, static_cast<S>(count)))};
     }
-    // Returns the gradients of one rank's micro-batches. If options.total is set, divides the gradients.
+    // Returns the gradients of one rank's micro-batches. Divides the gradients by options.total if it is set.
     std::vector<std::optional<Array<S>>> gradients(std::size_t rank) const {
         const Leaves<S> own = leaves();
         for (const Micro& micro : micros[rank]) {
@@ -87,7 +87,7 @@ template <class S> struct RandomWindow {
             all.push_back(leaf.has_grad() ? std::optional(leaf.grad().clone()) : std::nullopt);
         return all;
     }
-    // Trains on one process with one micro-batch, whose gradient is the sum of all gradients in rank order.
+    // Trains on one process. The gradient is the sum of all ranks' gradients in rank order.
     Leaves<S> expected(int updates) const {
         const Leaves<S> own = leaves();
         const auto optimizer = make_optimizer(own);
@@ -143,7 +143,7 @@ template <class S> void check_update(std::uint64_t seed) {
     across.require_same_weights();
 }
 
-// Holds a model with one weight. The target of every item is 1.
+// A model with one weight. The target of every item is 1.
 struct OneWeight {
     Tensor weight = parameter(Array<float>({1, 1}, {0.5F}));
     Sgd<float> sgd{{weight}, {.learning_rate = 0.1}};
@@ -196,7 +196,7 @@ TEST_CASE(
 }
 
 TEST_CASE("DataParallel: a process without a gradient adds nothing, not even zero") {
-    // A step of -0 changes a weight of -0 to 0, but after a step of 0 the weight is still -0.
+    // Subtracting -0 from a weight of -0 gives 0, but subtracting 0 gives -0.
     const Tensor weight = parameter(Array<float>({-0.0F}));
     Sgd<float> sgd({weight}, {.learning_rate = 0.5});
     DataParallel<float> across(world());
@@ -274,7 +274,7 @@ TEST_CASE("NonFinite: a non-finite gradient on one process has its effect on all
         window.add(model.loss({1}));
         CHECK(window.finish().stepped);  // all processes continue
     }
-    // If one process drops a micro-batch, the results of all processes count the dropped micro-batch.
+    // If one process drops a micro-batch, `dropped` is 1 in the results of all processes.
     OneWeight model;
     DataParallel<float> across(world());
     Window<float> window(model.sgd, {.non_finite = NonFinite::drop_micro}, &across);

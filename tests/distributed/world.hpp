@@ -11,16 +11,16 @@
 
 namespace tally::test {
 
-// The group's timeout is shorter than the timeout of a test, and longer than delays of a loaded machine.
+// The timeout of this group is shorter than the timeout of ctest, and longer than delays of a busy machine.
 ProcessGroup& world();
 
-// Returns a group of the first `count` processes, in rank order or reversed. Other processes get null.
+// Returns a group of the first `count` processes. Returns nullptr on the other processes.
 std::unique_ptr<ProcessGroup> first_processes(int count, bool backwards);
 
 inline std::size_t ranks() { return static_cast<std::size_t>(world().size()); }
 inline std::size_t me() { return static_cast<std::size_t>(world().rank()); }
 
-// Returns TALLY_TEST_SEED or a random seed. The seed is the same on all processes.
+// Returns the value of TALLY_TEST_SEED or a random seed, which is equal on all processes.
 inline std::uint64_t common_seed(const std::string& what) {
     const char* const given = std::getenv("TALLY_TEST_SEED");
     const std::uint64_t mine = given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
@@ -35,7 +35,7 @@ template <class S> bool same_everywhere(const Array<S>& array) {
     return true;
 }
 
-// Returns how many bytes all processes together have sent to sum numbers.
+// Returns how many bytes all processes together have sent to add arrays.
 inline std::uint64_t numbers_of_all() {
     std::uint64_t sum = 0;
     for (const std::string& sent : world().all_gather("bytes sent", std::to_string(world().sent().sum_bytes)))

@@ -1,5 +1,5 @@
-// Fuzzes load_npy(), which must return an array not larger than the file, or throw an Error with the file's
-// name.
+// Fuzzes load_npy(). The function must return an array that is not larger than the file, or throw an Error
+// with the name of the file.
 #include "tally/io/npy.hpp"
 
 #include <sys/mman.h>

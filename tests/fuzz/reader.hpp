@@ -1,9 +1,9 @@
-// Declares the function that a fuzzer, or the replay of the corpus, calls with bytes. Each reader of a file
-// format has one .cpp file in this folder, which defines the function, and a folder in corpus/.
+// Declares the function that libFuzzer calls with random bytes. Each .cpp file in this folder defines this
+// function for one file format. The folder corpus/ contains example files.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-// Invalid bytes may throw an Error. Every other failure must crash. libFuzzer requires this name.
+// Returns 0 if the reader accepts `data` or throws an Error. Every other failure aborts the program.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

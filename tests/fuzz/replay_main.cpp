@@ -1,5 +1,4 @@
-// Passes every file of the given folders to a reader, in builds without a fuzzer. A folder without files is
-// an error.
+// Without libFuzzer, passes every file of the given folders to a reader. A folder without files is an error.
 #include <algorithm>
 #include <cstdio>
 #include <exception>

@@ -1,4 +1,4 @@
-// Fuzzes parse_safetensors(). If an accepted file is written and read again, the bytes must be the same.
+// Fuzzes parse_safetensors(). Parsing a file that the library has written must return the same data.
 #include "tally/io/safetensors.hpp"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Fuzzes parse_state(). The checksum would reject nearly every change, so each input is also read with a
-// corrected length and checksum.
+// Fuzzes parse_state(). Also corrects the length and the checksum in the bytes, because a wrong checksum
+// would hide other mistakes.
 #include <cstdlib>
 #include <cstring>
 #include <string>

@@ -1,5 +1,5 @@
-// Runs the code of the GPU's kernels on the host. Sums in a fixed order have the same bits as in the plain
-// loop. Other sums have the same bits as the tree of additions that gpu/team.hpp describes.
+// Compiles the GPU kernels for the host, and compares their results with plain loops. Sums over threads must
+// have the same bits as the tree of additions in gpu/team.hpp.
 #include "kernel_testing.hpp"
 #include "tally/gpu/on_host.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 const std::vector<std::size_t> edges{0, 1, 2, 31, 32, 33, 1023, 1025};
 
-// Computes, without the kernels, the sum of n numbers that a team of `lanes` threads must return.
+// Returns the sum of n numbers, added in the order of a GPU kernel with `lanes` threads.
 template <class S> S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
     std::vector<S> lane(lanes, -S(0));
     for (std::size_t i = 0; i < n; ++i) lane[i % lanes] += x[i];
@@ -17,7 +17,7 @@ template <class S> S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
     return lane[0];
 }
 
-// Calls a kernel of both tables with separate destinations, and compares all bits. All NaN count as equal.
+// Calls the kernels of both kernel tables, and compares all bits of their results. All NaN are equal.
 template <class S, class Call> std::string in_both(Dice& dice, std::size_t results, Write how, Call call) {
     const auto got = dice.destination<S>(results, how);
     const Buffer<S> want = got;
@@ -26,7 +26,7 @@ template <class S, class Call> std::string in_both(Dice& dice, std::size_t resul
     return bit_difference(got, want);
 }
 
-// Simulates a device that has a library for matrix products, and counts the calls of this library.
+// Simulates a device with a library like cuBLAS, and counts the calls of this library.
 struct WithLibrary : gpu::OnHost {
     static inline Products chosen = Products::blas;
     static inline int asked = 0;
