@@ -262,8 +262,8 @@ struct Agn {
 
     void check_rests(double at_rest, const std::vector<double>& rests, double slowly) const {
         const PathEnd pass = closed_form(four, rate), slow = closed_form(four, rate / 10);
-        // An update multiplies earlier rounding errors by a factor f, so all errors together are at most 1 /
-        // (1 - f) errors of one update. 1 - f is 2 * rate for accumulation, and (1 - slope) / 4 for AGN.
+        // An update multiplies earlier errors by f, so all errors together are at most the error of one update
+        // divided by 1 - f. The number 1 - f is 2 * rate for accumulation, and (1 - slope) / 4 for AGN.
         const double exact = pass.from_0 / (1 - pass.slope);
         check_close("4/8", at_rest, 4.0 / 8, 1 / (2 * rate) * bound(4));
         check_close("where the path is closed", rests, {exact, exact}, 4 / (1 - pass.slope) * bound(5));

@@ -358,7 +358,7 @@ struct WhereMemoryGoes {
         }
     };
 
-    // Returns the bytes of Adam's averages: between updates, all other temporary memory belongs to x.
+    // Returns the temporary memory without x, which between updates contains only Adam's averages.
     static std::size_t averages_beside(const Tensor& x) {
         return memory::report(options().device).in_use_by[int(MemoryClass::temporary)] -
                x.value().storage()->bytes;

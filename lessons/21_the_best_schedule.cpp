@@ -166,7 +166,7 @@ struct TheBestSchedule {
         std::vector<real> plain() {
             return gradient([&](const Tensor& h) { return checkpoint_sequential(steps, 1, h); });
         }
-        // Returns true for the runs that record a graph. These are the last runs of each step.
+        // Returns true for each run that records a graph, which is the last run of a step.
         std::vector<bool> recorded() const {
             std::vector<bool> last(begun.size()), seen(steps.size());
             for (std::size_t i = begun.size(); i-- > 0; seen[begun[i]] = true) last[i] = !seen[begun[i]];
@@ -197,7 +197,7 @@ struct TheBestSchedule {
         return list_of(words, "and");
     }
 
-    // The counts that the class Revolve reports for l steps and c snapshots.
+    // Describes a run of the class Revolve with l steps and c snapshots.
     struct Revolved {
         Revolve<Array<real>>::Count count;
         std::size_t begun, most;  // all runs; the largest number of runs of a step without recording

@@ -172,7 +172,7 @@ struct OnTheGpu {
         note("A window waits three times: for its count, its gradients and its loss.");
     }
 
-    // Returns the gradients of the full batch, of the sum of n micro-batches and of their mean.
+    // Returns the gradient of the full batch, and the sum and the mean of n micro-batches' gradients.
     std::vector<std::vector<real>> three_ways(const Array<real>& rows, const Array<real>& weights,
                                               Device device) const {
         const auto x = constant(rows.to(device));

@@ -240,7 +240,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         return double(here.all_reduce(Array<real>::full({}, real(mine))).item()) / here.size();
     }
 
-    // Returns the w of a rank that steps too early, for 30 updates. train_together() returns the correct w.
+    // Returns w after each of 30 updates in which the ranks average only the first of two gradients.
     std::vector<double> train_too_early(ProcessGroup& here) const {
         std::vector<double> course{0};
         for (int update = 0; update < 30; ++update) {
@@ -286,7 +286,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         return double(here.sent().sum_bytes - before);
     }
 
-    // Makes an update from those of 24 micro-batches for which `belongs` is true, and returns the weights.
+    // Makes an update with the micro-batches for which `belongs` is true, and returns the weights.
     template <class F>
     static std::vector<real> window_of(F belongs, Sum how, DataParallel<real>* ranks = nullptr) {
         const Tensor v = parameter(Array<real>::zeros({1000}, options().device));

@@ -1,5 +1,5 @@
-// Tests the engine with every type of value. Gradients are summed over all paths of a graph, and a graph can
-// still be used after an error.
+// Tests backward passes with every type of value. Gradients are summed over all paths of a graph, and a graph
+// can still be used after an error.
 #include <cmath>
 #include <stdexcept>
 #include <string>

@@ -1,5 +1,4 @@
-// These tables find an operation by the name of its fixture. tests/fixtures/NAME.txt has the expected
-// results.
+// Tables that map the name of a fixture to the tested operation.
 #pragma once
 
 #include <cstdint>

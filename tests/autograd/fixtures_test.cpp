@@ -112,7 +112,7 @@ template <class S> Array<S> array_of(const Numbers& n) {
     return {n.shape, values, here()};
 }
 
-// Makes a parameter from each input that has an expected gradient, or only from the input `only`.
+// Makes parameters from all inputs with an expected gradient, or from one input with the name `only`.
 template <class S> Inputs<Array<S>> inputs_of(const Fixture& f, const std::string& only = "") {
     Inputs<Array<S>> in{f};
     for (const auto& [name, numbers] : f.inputs) {

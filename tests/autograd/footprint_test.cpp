@@ -32,8 +32,8 @@ constexpr std::size_t whole = 8 * 16 * sizeof(float);  // bytes of one array of 
 constexpr std::size_t square = 16 * 16 * sizeof(float);
 constexpr std::size_t one_a_row = 64;
 
-// The tests move these operands into the operation, so after the operation all memory in use is saved for
-// backward.
+// The tests move these operands into an operation. All memory in use after the operation is therefore saved
+// for backward.
 Tensor made(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)) + 0; }
 Tensor data(const Shape& shape = {8, 16}) { return constant(Array<float>::full(shape, 0.5f)); }
 

@@ -80,7 +80,7 @@ template <class S> bool same(const std::vector<Array<S>>& a, const std::vector<A
     return a.size() == b.size();
 }
 
-// Computes by recursion how many steps Revolve must at least run for these numbers of steps and snapshots.
+// Computes by recursion the least number of steps that Revolve must run.
 std::uint64_t least_advances(std::size_t steps, std::size_t snapshots) {
     static std::vector<std::vector<std::uint64_t>> known(65,
                                                          std::vector<std::uint64_t>(9, ~std::uint64_t{0}));

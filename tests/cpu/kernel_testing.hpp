@@ -91,7 +91,7 @@ public:
         for (auto& x : made) x = static_cast<std::int32_t>(upto(below - 1));
         return made;
     }
-    // Returns a buffer for results. A kernel adds to random numbers in this buffer, or overwrites NaN.
+    // Returns a buffer for results, with random numbers for Write::add and with NaN for Write::set.
     template <class S> Buffer<S> destination(std::size_t n, Write how) {
         return how == Write::add ? numbers<S>(n) : Buffer<S>(n, coin() ? 0 : upto(9));
     }

@@ -1,4 +1,4 @@
-// Tests that the thread pool runs every part once, or the calling thread does if the pool is busy.
+// Tests that every part runs once, in the thread pool or, if the pool is busy, in the calling thread.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-// Tests that a Pipe computes the same gradients as one process. Also tests its memory, messages and errors.
+// Tests the memory, messages and errors of a Pipe, whose gradients must equal those of one process.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -225,7 +225,7 @@ Pipe<float> chain(const Tensor& weight, Pipe<float>::Options options = {}) {
                        options);
 }
 
-// Calls run(true) on the last process, and run(false) on all others. All processes must throw equal errors.
+// Calls run(true) on the last process, run(false) elsewhere. All processes must throw equal errors.
 template <class F> std::string error_on_all(F run) {
     const std::string error = message_of([&] { run(me() + 1 == ranks()); });
     for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);

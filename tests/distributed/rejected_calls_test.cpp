@@ -20,7 +20,7 @@ std::vector<Tensor> two(bool swapped = false, float first = 1) {
     return swapped ? std::vector<Tensor>{b, a} : std::vector<Tensor>{a, b};
 }
 
-// Calls open(true) on the last process, and open(false) on all others. All must throw equal errors.
+// Calls open(true) on the last process, open(false) elsewhere. All processes must throw equal errors.
 template <class F> std::string error_on_all(F open) {
     const std::string error = message_of([&] { open(last()); });
     for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);

@@ -160,7 +160,7 @@ template <class S> void check_resumed_window(std::uint64_t seed, const CommonFol
     alone.add(0);
     alone.window->flush();
 
-    // A group of `first` processes makes an update. A group of `second` processes begins another and saves.
+    // `first` processes make an update. `second` processes begin the next update and save a file.
     const std::string between = folder / "between.state", middle = folder / "middle.state";
     const auto random_owners = [&](std::int64_t size) {  // the process of each micro-batch
         std::vector<std::int64_t> to;

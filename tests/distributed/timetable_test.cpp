@@ -27,7 +27,7 @@ TEST_CASE("Timetable::of: the duration, bubble and number of live micro-batches 
             std::map<Timetable::Schedule, Timetable> of;
             for (const Timetable::Schedule schedule : schedules) of[schedule] = Timetable::of(schedule, p, m);
             const double bubble = static_cast<double>(p - 1) / (m + p - 1);
-            // The bubble does not depend on the durations, if the durations are equal in all stages.
+            // The idle fraction does not depend on durations, if the durations are equal in all stages.
             const detail::StageSeconds any{r.between(0.1, 2), r.between(0.1, 2), r.between(0.1, 2)};
             for (const Timetable::Schedule schedule : schedules) {
                 CHECK(of[schedule].seconds == 3 * (m + p - 1));
