@@ -262,7 +262,7 @@ struct Agn {
 
     void check_rests(double at_rest, const std::vector<double>& rests, double slowly) const {
         const PathEnd pass = closed_form(four, rate), slow = closed_form(four, rate / 10);
-        // An update multiplies earlier errors by f, so all errors together are at most the error of one update
+        // An update multiplies earlier errors by f, so all errors together are at most the error of an update
         // divided by 1 - f. The number 1 - f is 2 * rate for accumulation, and (1 - slope) / 4 for AGN.
         const double exact = pass.from_0 / (1 - pass.slope);
         check_close("4/8", at_rest, 4.0 / 8, 1 / (2 * rate) * bound(4));

@@ -447,7 +447,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         check("no two of them are equal", std::set<double>(ends.begin(), ends.end()).size() == at(P));
     }
 
-    // Checks that the mean of the w of all ranks is equal to the w of one process.
+    // Checks that the mean of all ranks' weights is equal to the weight in one process.
     void check_parting(const std::vector<std::vector<double>>& courses,
                        const std::vector<double>& true_course,
                        const std::vector<std::string>& refusals) const {

@@ -327,7 +327,7 @@ struct ThePipe {
         for (std::size_t s = 0; s < layers.size(); ++s) so = so && did[s] == order_of(table.stages[s]);
         check("each process did what its lane says", so);
     }
-    // In the schedule ZB-H1, the steps W are a third of all work and shorten the waits of stages.
+    // In the schedule ZB-H1, the steps W fill a part of the time in which stages would wait.
     void require_valid_split(const Timetable& table) const {
         const double waits = p - 1 + std::max(0, p - m);
         check_close("counted in the picture", dots(table.drawing(1)), waits / (3 * m + waits), 1e-12);
@@ -347,7 +347,7 @@ struct ThePipe {
         check_equal("1F1B, bytes", kept.column("1F1B, KiB kept"), few_saved);
     }
 
-    // Computes the mean of runs without a pipe. The bound allows for 3 m additions and three divisions.
+    // Computes the mean of runs without a pipe. The error bound includes 3 m additions and three divisions.
     void check_average(const std::vector<Weights>& got) const {
         std::vector<double> all, expected(layers.size() * Weights{}.size()), bound = expected;
         const auto add = [](std::vector<double>& to, const std::vector<Ran>& stages, auto value) {

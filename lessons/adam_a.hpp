@@ -13,9 +13,9 @@
 namespace tally::lesson {
 
 // AdamA adds each gradient to Adam's moments after a micro-batch, and then frees the gradient. AdamA adds the
-// sum of the squared gradients to v, and Adam adds the square of the summed gradients. (Zhang and others,
-// "Adam Accumulation to Reduce Memory Footprints of both Activations and Gradients", 2023.) With one
-// micro-batch per update, AdamA is equal to AdamW.
+// sum of the squared gradients to v, and Adam adds the square of the summed gradients. With one micro-batch
+// per update, AdamA is equal to AdamW. Zhang and others describe AdamA in "Adam Accumulation to Reduce Memory
+// Footprints of both Activations and Gradients", 2023.
 template <class S> class AdamA : public Adam<S> {
 public:
     AdamA(std::vector<Var<Array<S>>> parameters, Adam<double>::Options options = {})

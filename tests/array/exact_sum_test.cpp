@@ -176,7 +176,7 @@ TEMPLATE_TEST_CASE("ExactSum: follows IEEE for infinities, NaN and zeros", "", f
     CHECK(std::isnan(got[3]));
 }
 
-// During a million additions, an ExactSum propagates its carries about twice.
+// An ExactSum propagates its carries after at most `most_additions` additions.
 TEMPLATE_TEST_CASE("ExactSum: carries before its digits overflow", "", float, double) {
     using S = TestType;
     const S most = std::numeric_limits<S>::max();

@@ -1,5 +1,5 @@
-// A TransposeCache keeps a transposed copy of a weight from the fourth use of the weight on. The copy changes
-// no bit of a result.
+// Tests that a TransposeCache stores a transposed copy of a weight when the weight is used for the fourth
+// time. The copy changes no bit of a result.
 #include "tally/array/transpose_cache.hpp"
 
 #include <utility>

@@ -1,5 +1,5 @@
-// Tests invariants 6 and 9, which limit the bytes that an operation saves for backward and the bytes that a
-// micro-batch allocates.
+// Tests invariants 6 and 9, which limit the saved bytes of an operation and the allocated bytes of a
+// micro-batch.
 #include <functional>
 #include <iostream>
 #include <string>

@@ -1,5 +1,5 @@
-// Tests properties of the operations in layers. Masks and convolutions do not depend on the split of a batch,
-// and each commit() updates the running statistics once.
+// Tests the operations that layers call. Masks and convolutions do not depend on the split of a batch, and
+// each commit() updates the running statistics once.
 #include <string>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// Tests the class Chain with segments and with snapshots. Checks how often layers run, how many bytes are in
-// use, and that gradients are exact.
+// Tests the class Chain with segments and with snapshots. Checks the number of runs of each layer, the memory
+// in use, and the bits of the gradients.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
