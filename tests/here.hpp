@@ -1,4 +1,4 @@
-// here() returns the device on which the tests allocate arrays. The device is the CPU in tests/autograd, a
+// here() returns the device on which the tests allocate arrays, which is the CPU in tests/autograd, a
 // simulated device in tests/gpu, and a GPU in tests/cuda.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Reads the number of threads, memory budgets, memory in use, and the modes of this thread and the program.
+// Reads the number of threads, memory budgets, memory in use, and the modes of the thread and the program.
 #include "surroundings.hpp"
 
 #include "tally/array/transpose_cache.hpp"

@@ -1,4 +1,4 @@
-// surroundings() returns the state that all test cases of a program share. No case may change this state.
+// surroundings() returns the state of the program that no test case may change.
 #pragma once
 
 #include <map>

@@ -13,7 +13,7 @@ namespace tally::test {
 
 using namespace detail;
 
-// This case must run first, because the other cases select a device.
+// This test case must run first, because the other test cases select a device.
 TEST_CASE("A device that the environment names is the one that is in use", "[alone]") {
     if (backend::name() == "simulated") TALLY_SKIP("another case has asked for the device");
     backend::select("cuda");

@@ -1,4 +1,4 @@
-// These helpers for tests of file formats read and write bytes, and change one entry of a state.
+// These helpers for tests of file formats read and write bytes, and change one entry of a TrainingState.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ template <class T> std::string as_text(T value) {
     return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// Returns a copy of the state in which one entry is replaced or removed.
+// Returns a copy of `state` in which the entry `name` is replaced or removed.
 inline TrainingState with(const TrainingState& state, const std::string& name,
                           const std::optional<TrainingState::Entry>& entry) {
     TrainingState changed;

@@ -45,7 +45,7 @@ std::string error_of_loading(const std::string& path) {
     return "no error";
 }
 
-// Loads a file with these bytes. Returns the error message without the beginning "[load_npy] '...', ".
+// Loads a file that contains `bytes`. Returns the error message without "[load_npy] '...', ".
 std::string complaint(const Folder& folder, const std::string& bytes) {
     const std::string path = folder / "bad.npy";
     write_bytes(path, bytes);

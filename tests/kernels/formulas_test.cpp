@@ -53,7 +53,7 @@ TEST_CASE("formulas of one operand: values and derivatives are as expected") {
     check(Expm1{}, 0.5, e - 1, e);
     check(Expm1{}, 1e-10, 1e-10, 1 + 1e-10);
     check(Expm1{}, 2, std::exp(2.0) - 1, std::exp(2.0));
-    // The relative error is tiny, even if the result is small.
+    // The relative error is below 1e-15, although the result is small.
     CHECK(std::abs(Log1p{}.value(1e-10) / 9.9999999995e-11 - 1) < 1e-15);
     CHECK(std::abs(Expm1{}.value(1e-10) / 1.00000000005e-10 - 1) < 1e-15);
     check(Softplus{}, std::log(3.0), std::log(4.0), 0.75);
@@ -61,7 +61,7 @@ TEST_CASE("formulas of one operand: values and derivatives are as expected") {
     check(Softplus{}, 800, 800, 1);
     check(Silu{}, std::log(3.0), 0.75 * std::log(3.0), 0.75 + std::log(3.0) * 0.1875);
     check(Silu{}, -std::log(3.0), -0.25 * std::log(3.0), 0.25 - std::log(3.0) * 0.1875);
-    // The derivative is also right at x = 0, where two formulas meet.
+    // The derivative at x = 0 is also correct, although the functions switch between two formulas at 0.
     CHECK(Dual<double>(Silu{}.value(Dual<double>(0, 1))).rate == 0.5);
     CHECK(Softplus{}.value(Dual<double>(0, 1)).rate == 0.5);
     check(Tanh{}, 0.5, t, 1 - t * t);

@@ -13,7 +13,7 @@ using namespace tally;
 
 namespace {
 
-// Combines batch norm, dropout, a moving average, a schedule and windows that continue in the next epoch.
+// Trains with batch norm, dropout, a moving average, a schedule and windows that continue in the next epoch.
 void train(const std::string& folder, int variant) {
     using S = float;
     constexpr std::int64_t items = 203, features = 10, width = 48;

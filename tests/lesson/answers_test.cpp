@@ -44,7 +44,7 @@ TEST_CASE("line_of and parse_answer: an answer comes back unchanged and is one l
         const auto back = parse_answer(line);
         REQUIRE(back);
         CHECK(line_of(*back) == line);
-        // A truncated line is rejected, unless the remaining text is the valid line of a different answer.
+        // parse_answer() rejects a truncated line, unless this line is a valid answer itself.
         for (std::size_t end = 0; end < line.size(); ++end) {
             const auto half = parse_answer(line.substr(0, end));
             CHECK((!half || line_of(*half) == line.substr(0, end)));

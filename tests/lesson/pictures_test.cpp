@@ -157,8 +157,8 @@ Walks walks_of(Dice& dice) {
     return walks;
 }
 
-// Returns the order in which a model with checkpoints runs its steps. The last step is recorded first. Before
-// each recording, the steps from the newest kept step on run again.
+// Returns the order of the steps of a model with checkpoints. The model records the last step first. Before
+// each recording, the model recomputes the steps since the latest checkpoint.
 Runs runs_of(Dice& dice) {
     Runs runs;
     std::vector<std::size_t> kept{0};
@@ -255,7 +255,7 @@ TEST_CASE("Plane: has one scale for both axes") {
         CHECK(std::abs((across[1] - across[0]) - (up[0] - up[1])) <= 1);
         std::smatch found;
         REQUIRE(std::regex_search(svg, found, circle));
-        // The distance between two ticks is 1, 2 or 5 times a power of ten.
+        // Two neighbouring ticks of an axis differ by 1, 2 or 5 times a power of ten.
         const double ticks = std::stod(found[1]) / (across[1] - across[0]), power = std::log10(scale / ticks);
         const double mantissa = std::pow(10, power - std::floor(power + 0.02));
         CHECK(std::min({std::abs(mantissa - 1), std::abs(mantissa - 2), std::abs(mantissa - 5)}) < 0.1);

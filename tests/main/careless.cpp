@@ -1,4 +1,4 @@
-// Most of these test cases change the state of the process. main_test.py checks how main() reports this.
+// Most test cases here change the state of the process. main_test.py checks that main() reports the changes.
 #include "catch.hpp"
 #include "tally/autograd/node.hpp"
 #include "tally/kernels/kernels.hpp"

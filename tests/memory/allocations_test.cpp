@@ -25,7 +25,7 @@
 
 namespace {
 
-// These variables count the host allocations of the whole program.
+// Counts the host allocations of the whole program, and stores the size of the largest one.
 std::atomic<std::size_t> host_allocations{0}, largest_host_allocation{0};
 
 thread_local std::uint64_t until_failure = 0;  // the n-th host allocation of this thread fails if n is not 0
@@ -59,8 +59,8 @@ struct FailAllocation {
     bool happened() const { return until_failure == 0; }
 };
 
-// Runs f for n = 1, 2, ... and makes the n-th host allocation fail, until f makes fewer than n allocations.
-// Calls `look` after each run.
+// Calls f for n = 1, 2, ... and makes the n-th host allocation of f fail, until f makes fewer than n
+// allocations. Calls `look` after each call of f.
 template <class F, class Look> std::uint64_t fail_each(F f, Look look) {
     for (std::uint64_t n = 1;; ++n) {
         const FailAllocation failure(n);
@@ -102,7 +102,7 @@ TEST_CASE("invariant 9: random numbers are written to their tensor directly", "[
 TEST_CASE("invariant 9: a training step allocates no tensor byte outside tally's allocator", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     Random random(9);
-    // The large arrays of this training step have at least 5 KiB. All other host allocations are smaller.
+    // The large arrays of this training step have at least 5 KiB. Its other host allocations are smaller.
     const Tensor x(random.array<float>({64, 48})),
         w1 = parameter(random.array<float>({48, 64})), b1 = parameter(random.array<float>({64})),
         gain = parameter(random.array<float>({64})), bias = parameter(random.array<float>({64})),

@@ -1,5 +1,5 @@
-// Tests budgets, which simulate a device with little memory. The memory can fragment, an error message gives
-// all sizes, and cached blocks are freed before an allocation fails.
+// Tests budgets, which simulate a device with little memory. Also tests that memory can fragment, that an
+// error message states all sizes, and that an allocation frees cached blocks before it fails.
 #include <atomic>
 #include <limits>
 #include <string>
@@ -41,7 +41,7 @@ TEST_CASE("budget: fragmented memory cannot hold a larger block, and the Error s
     const Budget budget(10 * MiB);
     std::vector<memory::detail::Storage*> blocks;
     for (int i = 0; i < 10; ++i) blocks.push_back(allocate(MiB));
-    // Now 5 MiB are free, but no two free blocks are adjacent.
+    // At this point 5 MiB are free, but no two free blocks are adjacent.
     for (std::size_t i = 0; i < 10; i += 2) memory::detail::unref(blocks[i]);
     CHECK(memory::in_use() == 5 * MiB);
     CHECK(memory::report().largest_free == MiB);

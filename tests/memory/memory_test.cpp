@@ -1,4 +1,4 @@
-// Tests the bytes by class, the peaks and the budgets of the memory account, also with several threads.
+// Tests the memory account, which stores bytes by memory class, peaks and budgets, with several threads.
 #include "tally/memory/memory.hpp"
 
 #include <algorithm>
@@ -431,7 +431,7 @@ LastArray at_exit;  // is destroyed after the lists of the main thread
 TEST_CASE("memory: buffers can be freed and allocated after the thread's lists are destroyed") {
     const std::size_t before = memory::in_use();
     std::thread([] {
-        // This object is constructed before the thread's lists, so it is destroyed after them.
+        // `last` is constructed before the thread's lists, so `last` is destroyed after the lists.
         static thread_local LastArray last;
         last.storage = allocate(640);
     }).join();

@@ -24,8 +24,8 @@ struct Taken {
     }
 };
 
-// Frees blocks in its destructor. If a thread makes its thread_local object before its first call of
-// pool::give(), the pool's guard is destroyed before the object.
+// The destructor frees blocks after the pool's guard is destroyed. This order occurs if the thread makes its
+// GivesLate object before its first call of pool::give().
 struct GivesLate {
     std::vector<void*> blocks;
     ~GivesLate() {

@@ -1,4 +1,4 @@
-// Compares results of a program with a tape (tape.hpp). A number may differ by eight times its error bound.
+// Compares the results of a program with the numbers on a Tape. Each number may differ by eight error bounds.
 #include "programs/check.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ public:
                double factor)
         : program_(program), evaluated_(evaluated), counts_(counts), name_(name), factor_(factor) {}
 
-    // If `exact` is true, the engine computed the outcome, so missing gradients and overflow are differences.
+    // With `exact`, which is for the engine, missing gradients and overflow are differences.
     std::string of(const Outcome& outcome, bool exact) {
         exact_ = exact;
         for (std::size_t i = 0; i < program_.steps.size(); ++i) {
@@ -223,7 +223,7 @@ void drop_unread(Program& program) {
     }
 }
 
-// Returns all programs that a single simplification of `program` can give.
+// Applies each possible simplification to `program`, and returns the simplified programs.
 std::vector<Program> simpler(const Program& program) {
     std::vector<Program> all;
     const auto add = [&](auto change) {

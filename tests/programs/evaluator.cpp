@@ -1,4 +1,4 @@
-// Evaluates elementwise operations, reductions, moves of numbers, and gradients on the tape.
+// Evaluates elementwise operations, reductions, operations that move numbers, and gradients on the tape.
 #include "programs/evaluator.hpp"
 
 #include <cmath>

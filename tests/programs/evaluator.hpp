@@ -16,7 +16,7 @@ struct TapeArray {  // an array on the tape
     bool recorded = false;  // depends on a parameter
 };
 
-// An Expected holds the gradient of step `place` after request `act`. Without a gradient, it is empty.
+// An Expected stores the gradient of step `place` after step `act`, or no gradient.
 struct Expected {
     int act, place;
     std::optional<std::vector<Bounded>> gradient;
@@ -42,14 +42,14 @@ public:
     const Bounded& number(int node) const { return tape_[node]; }
     const std::vector<Expected>& expected() const { return expected_; }
     const Tape& tape() const { return tape_; }
-    // Returns the steps on which step `place` depends through recorded values, and step `place` itself.
+    // Returns true for step `place`, and for each step on which step `place` depends through recorded values.
     std::vector<bool> dependencies(int place) const;
 
 private:
     TapeArray compute(const Step& step);
     void act(const Step& step);
 
-    // Each of these functions evaluates a family of operations.
+    // Each of these member functions evaluates one family of operations.
     TapeArray elementwise(const Step& step);
     TapeArray reduction(const Step& step);
     TapeArray moved(const Step& step);

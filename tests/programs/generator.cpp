@@ -362,7 +362,7 @@ private:
         put(std::move(s));
         mark_consumed(reached);
     }
-    // After a graph has run backward, its values may only be read as constants. No step reads these values.
+    // Marks the values of a graph that has run backward, so that no later step reads these values.
     void mark_consumed(const std::vector<bool>& reached) {
         for (std::size_t i = 0; i < program_.steps.size(); ++i) {
             const Step& step = program_.steps[i];

@@ -1,4 +1,4 @@
-// These functions compute row-major offsets, broadcast indices, and groups of elements along axes.
+// These functions compute row-major offsets, broadcast indices, and the groups of a reduction.
 #pragma once
 
 #include <algorithm>

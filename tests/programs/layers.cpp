@@ -62,7 +62,7 @@ TapeArray Evaluator::product(const Step& step) {
     return y;
 }
 
-// For conv2d, `whole` is {stride, padding}. For max_pool2d it is {size, stride}, where stride 0 means size.
+// In conv2d, `whole` is {stride, padding}. In max_pool2d, `whole` is {size, stride}, and 0 means size.
 TapeArray Evaluator::window(const Step& step) {
     Tape& t = tape_;
     const TapeArray& x = in(step, 0);
@@ -107,7 +107,7 @@ TapeArray Evaluator::window(const Step& step) {
     return y;
 }
 
-// Returns (x - mean) / sqrt(variance + eps) with the mean and the variance of `statistics_of`.
+// Normalises the numbers of `group` with the mean and the variance of `statistics_of`.
 std::vector<int> Evaluator::normal(const std::vector<int>& group, const std::vector<int>& statistics_of,
                                    double eps) {
     Tape& t = tape_;
@@ -124,7 +124,7 @@ std::vector<int> Evaluator::normal(const std::vector<int>& group, const std::vec
     return result;
 }
 
-// The operands are x, gain and bias of a norm. In batch_norm_running, `numbers` is {means, variances}.
+// A norm has the operands x, gain and bias. For batch_norm_running, step.numbers is {means, variances}.
 TapeArray Evaluator::normalised(const Step& step) {
     Tape& t = tape_;
     const TapeArray &x = in(step, 0), &gain = in(step, 1), &bias = in(step, 2);
@@ -161,7 +161,7 @@ TapeArray Evaluator::normalised(const Step& step) {
         for (std::size_t k = 0; k < numbers.size(); ++k) {
             const std::size_t feature = rows ? k : g;
             int scaled = t.mul(normalised[k], gain.at[feature]);
-            // A kernel may first multiply the gain by 1 / deviation, which is at most 317.
+            // A kernel may first multiply the gain by 1 / deviation, and this factor is at most 317.
             if (std::abs(t[gain.at[feature]].value) * 317 > t.huge()) scaled = t.without_bound(scaled);
             y.at[all[g][k]] = t.add(scaled, bias.at[feature]);
         }
@@ -169,8 +169,8 @@ TapeArray Evaluator::normalised(const Step& step) {
     return y;
 }
 
-// Returns the sum of losses, or with step.first the mean over the counted items. In cross_entropy, `index` is
-// the labels, `whole` is {ignored} and `numbers` is {smoothing}. For info_nce, `numbers` is {temperature}.
+// Returns the sum of the losses, or with step.first the mean of the counted losses. In cross_entropy, `index`
+// is the labels, `whole` is {ignored} and `numbers` is {smoothing}. In info_nce, `numbers` is {temperature}.
 TapeArray Evaluator::loss(const Step& step) {
     Tape& t = tape_;
     const TapeArray& a = in(step, 0);

@@ -1,4 +1,4 @@
-// An Outcome holds the results of a program. The engine runs a program in four ways, LibTorch in one way.
+// An Outcome holds the results of a program, which the engine runs in four ways and LibTorch in one.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,10 @@ inline const char* name_of(Way way) {
 
 Outcome run_engine(const Program& program, Way way);
 
-// Returns the sum of seed times result over all backward passes, without recording a graph.
+// Returns the sum of seed * result over all backward passes of the program. This function records no graph.
 double objective(const Program& program);
 
-// If peer_is_there(), run_peer() runs the program with LibTorch, and throws if LibTorch cannot run it.
+// run_peer() runs the program with LibTorch, and throws if LibTorch cannot run the program.
 bool peer_is_there();
 Outcome run_peer(const Program& program);
 

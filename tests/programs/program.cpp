@@ -128,7 +128,7 @@ int block_at(const Program& program, int step, int around) {
 
 namespace {
 
-// Philox 4x32 with ten rounds (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011).
+// Implements Philox 4x32-10 (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011).
 std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t stream, std::uint64_t block) {
     const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
     std::array<std::uint32_t, 4> r{low(block), low(block >> 32), low(stream), low(stream >> 32)};

@@ -14,8 +14,8 @@ namespace programs {
 
 using Extents = std::vector<std::int64_t>;
 
-// The first two operations are leaves. The last four request or clear gradients. All other operations compute
-// values.
+// The first two enumerators are leaves. The last four enumerators request or clear gradients. All other
+// enumerators compute values.
 enum class Op {
     parameter,
     constant,
@@ -91,7 +91,7 @@ const char* name_of(Op op);
 inline bool is_leaf(Op op) { return op <= Op::constant; }
 inline bool is_act(Op op) { return op >= Op::backward; }
 
-// A step is identified by its index. The meaning of a field depends on the operation (evaluator.cpp).
+// Each step has an index. The operation determines what the other fields mean (evaluator.cpp).
 struct Step {
     Op op = Op::constant;
     std::vector<int> in;                 // earlier steps, or for grad the result and then the targets
@@ -104,8 +104,8 @@ struct Step {
     bool removed = false;  // shrunk() has removed the step
 };
 
-// In runs with checkpoints, the steps [from, to) form one checkpointed function. Blocks may be nested. Each
-// bit of `capture` decides whether the function captures an input or gets it as an argument.
+// In runs with checkpoints, the steps from `from` to `to` - 1 form one checkpointed function. Blocks may be
+// nested. Bit k of `capture` is 1 if the function captures input k, and 0 if input k is an argument.
 struct Block {
     int from, to;
     std::uint64_t capture;
@@ -130,10 +130,10 @@ struct Boundary {
 };
 Boundary boundary_of(const Program& program, const Block& block);
 
-// Returns the outermost block inside block `around` that begins at `step`, or -1. `around` may be -1 (none).
+// Returns the outermost block that begins at `step`, or -1. If `around` is not -1, searches in this block.
 int block_at(const Program& program, int step, int around);
 
-// The exception Invalid means that no library can run the program, for example because shapes do not fit.
+// An Invalid is thrown if no library can run the program, for example because shapes do not fit.
 struct Invalid : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -165,8 +165,8 @@ private:
     std::uint64_t state_;
 };
 
-// Returns 0 for each dropped element and 1 / (1 - p) for each kept element. In the step, `whole` is {seed,
-// layer, first item} and `numbers` is {p}.
+// Returns the factor of each element: 0 for a dropped element, and 1 / (1 - p) for a kept element. In the
+// step, `whole` is {seed, layer, first item}, and `numbers` is {p}.
 std::vector<double> dropout_factors(const Step& step, const Extents& shape);
 
 }  // namespace programs

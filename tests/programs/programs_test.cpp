@@ -1,5 +1,5 @@
 // Compares random programs of 1 to 40 operations with an independent evaluator, finite differences and
-// LibTorch. Runs with moved operands or checkpoints must give the same bits as the plain run.
+// LibTorch. A run that moves operands or uses checkpoints must give the same bits as the plain run.
 //
 //     TALLY_PROGRAMS=200000 TALLY_PROGRAM_SEED=7 test_programs      a long run (see programs/total)
 //     TALLY_PROGRAM=12345 test_programs                             one program by its seed

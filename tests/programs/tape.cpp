@@ -45,7 +45,7 @@ int Tape::put(Bounded y, Edge a, Edge b, int same_as) {
 }
 
 int Tape::leaf(Number value, bool needs_gradient) {
-    // A kernel may multiply in a different order, in which a product with a tiny number is subnormal.
+    // A kernel may multiply the factors in another order, and an intermediate product may then be subnormal.
     const bool tiny = value != 0 && magnitude(value) < Number(1e10L) * tiny_;
     const int x = put({value, tiny ? tiny_ : 0}, {});
     nodes_.back().needs = needs_gradient;

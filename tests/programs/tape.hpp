@@ -1,11 +1,11 @@
 // A Tape computes values and gradients independently of tally. A Tape records each number, how the number was
 // computed, and a bound of its rounding error.
 //
-// Values are long double. Each value has an error e, which bounds the error of a computation in the program's
-// own type. The error e is the sum of the operands' errors times the derivatives, plus one rounding (Higham,
-// "Accuracy and Stability of Numerical Algorithms", 3.3: running error analysis). Gradients have bounds of
-// the same kind, in which the second derivative bounds the error of a derivative. The bounds are of first
-// order, and kernels may use other formulas. Comparisons therefore permit a multiple of e.
+// Values are long double. Each value has an error e, which bounds the rounding error of the same computation
+// in the program's number type. The error e is the sum of the operands' errors, multiplied by the
+// derivatives, plus one rounding error (Higham, "Accuracy and Stability of Numerical Algorithms", 3.3).
+// Gradients have the same kind of bound, for which the tape also uses second derivatives. Comparisons permit
+// several times e, because kernels may use other formulas.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +60,7 @@ public:
     int pow(int a, int b);
     int maximum(int a, int b, Number sign);  // returns the minimum if sign is -1
     int sum(const std::vector<int>& all);
-    // Returns the maximum. Equal maxima share the gradient if `shared`. Otherwise the first maximum gets it.
+    // Returns the maximum. Equal maxima share the gradient equally if `shared` is true.
     int largest(const std::vector<int>& all, bool shared);
 
     const Bounded& operator[](int x) const { return nodes_[static_cast<std::size_t>(x)].y; }
@@ -68,12 +68,12 @@ public:
     double unit() const { return unit_; }
     double tiny() const { return tiny_; }
     double huge() const { return huge_; }
-    // Returns true if rounding may reverse a decision, for example which of two numbers is larger.
+    // Returns true if rounding errors may reverse a decision, for example which of two numbers is larger.
     bool undecided() const { return undecided_; }
     double closest() const { return closest_; }  // the smallest margin of all decisions
 
-    // Computes the gradients of all numbers on which the seeded numbers depend. A number that is `reached`
-    // gets a gradient even if the gradient is 0, because 0 times an infinite slope is NaN.
+    // Computes the gradients of all numbers on which the seeded numbers depend. A number marked in `reached`
+    // receives a gradient even if the gradient is 0, because 0 times an infinite slope is NaN.
     void backward(const std::vector<int>& from, const std::vector<Number>& seed, std::vector<bool> reached,
                   std::vector<Bounded>& adjoint) const;
 
@@ -86,7 +86,7 @@ private:
     };
     const Node& at(int x) const { return nodes_[static_cast<std::size_t>(x)]; }
     int put(Bounded y, Edge a, Edge b = {}, int same_as = -1);
-    // Adds y = f(x) with the slope f', a bound `bend` of f'', and the rounding errors of value and slope.
+    // Adds y = f(x) with the derivative `slope`, a bound `bend` of f'', and the rounding errors of both.
     int unary(int x, Number y, Number slope, Number bend, Number rounding, Number slope_rounding);
     bool equal(int a, int b) const;  // whether a == b with every rounding
     bool close(int a, int b);        // whether rounding may change the order

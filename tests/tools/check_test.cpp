@@ -47,8 +47,8 @@ std::string gradcheck_error(const Rule& rule) {
     });
 }
 
-// Returns the error message of a backward pass. In this pass `rule` must add to a gradient, because the newer
-// product has already written to this gradient.
+// Returns the error message of a backward pass. In this backward pass `rule` must add to the gradient of x,
+// because the product has already written this gradient.
 std::string error_when_adding(const Rule& rule, const std::function<void(const Tensor64&)>& after = {}) {
     return message_of([&] {
         const Tensor64 x = parameter({1.0, 2.0, 3.0});

@@ -13,7 +13,7 @@ namespace tally::test {
 
 using Role = detail::Diagram::Role;
 
-// Builds diagrams by short calls. If a box has a gradient, every edge to this box sends a gradient back.
+// Builds a diagram with one call per box. If a box has a gradient, every edge to the box has a gradient.
 class Sketch {
 public:
     detail::Diagram diagram;
@@ -34,7 +34,7 @@ public:
         return add(
             {Role::data, std::move(name), std::move(shape), std::move(value), "", lane, false, false, {}});
     }
-    // Adds an operation. Text k in `parts` labels the edge from input k.
+    // Adds an operation. The text parts[k] labels the edge from input k.
     int operation(std::string name, std::string shape, std::string value, std::string gradient,
                   std::vector<int> from, const std::vector<std::string>& parts = {}, int lane = 0) {
         detail::Diagram::Box box{Role::operation,
@@ -81,7 +81,7 @@ inline detail::Diagram one_number() {
     return s.diagram;
 }
 
-// Returns the graph of lesson 2: y = x^2 + 3x at x = 3. The graph adds the two gradients of x.
+// Returns the graph of lesson 2: y = x^2 + 3x at x = 3. The graph adds two gradients at x.
 inline detail::Diagram diamond() {
     Sketch s;
     s.diagram.title = "The diamond: two ways back to x, and their gradients add up";
@@ -120,8 +120,8 @@ inline void micro_batches_into(Sketch& s, int w, int first_lane) {
     }
 }
 
-// Returns the graph of lesson 7: three micro-batches of two rows, each loss divided by 3. The box of w is
-// drawn once and shows the sum of the gradients.
+// Returns the graph of lesson 7, which has three micro-batches of two rows, and divides each loss by 3. The
+// graph shows the box of w only once, with the sum of the gradients.
 inline detail::Diagram micro_batches() {
     Sketch s;
     s.diagram.title = "Three micro-batches, one w: what comes back is added";
@@ -200,7 +200,7 @@ inline detail::Diagram chain_of(int operations) {
     return s.diagram;
 }
 
-// Returns a diagram whose names, texts and numbers are hard to escape.
+// Returns a diagram whose names, texts and numbers contain characters that must be escaped.
 inline detail::Diagram odd_names() {
     Sketch s;
     s.diagram.title = "a < b && \"c\" > 'd'";

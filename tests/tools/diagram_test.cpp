@@ -86,7 +86,7 @@ bool parallel(const Rectangle& a, const Rectangle& b) {
     return (a.top == a.bottom && b.top == b.bottom) || (a.left == a.right && b.left == b.right);
 }
 
-// Describes the first violated property of a layout. Returns an empty string if there is none.
+// Describes the first rule that a layout violates. Returns an empty string if the layout violates no rule.
 std::string layout_fault(const detail::Diagram& diagram) {
     const drawing::Layout layout = drawing::lay_out(diagram);
     const Rectangle page{0, 0, layout.width, layout.height};
@@ -147,8 +147,8 @@ constexpr unsigned random_diagrams = 500;
 constexpr unsigned random_diagrams = 100;  // fewer graphs with assertions and under the sanitizers
 #endif
 
-// Returns a random graph of one to three micro-batches. Most operands are recent, and the graph is the same
-// on every machine.
+// Returns a random graph of one to three micro-batches. Most operands are recent results, and the graph is
+// the same on every machine.
 detail::Diagram random_diagram(unsigned seed) {
     unsigned state = seed * 2654435761u + 12345u;
     const auto below = [&](int n) {

@@ -17,7 +17,7 @@ namespace {
 using A = Array<double>;
 using Inputs = std::vector<Tensor64>;
 
-// Returns the function x². The gradient of x² is multiplied by `factor` at element `at`.
+// Returns the function x². Element `at` of the gradient of x² is multiplied by `factor`.
 auto square_with_error(std::size_t at, double factor) {
     return [=](const Inputs& x) {
         return custom(

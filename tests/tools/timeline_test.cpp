@@ -24,7 +24,7 @@ namespace {
 
 Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)); }
 
-// Records the memory report at each event. The tests compare these reports with the timeline.
+// Records the memory report at each event, so that the tests can compare the reports with the timeline.
 struct Reports : Observer {
     void on_forward(const ForwardEvent&) override { note(true); }
     void after_backward(const Node&) override { note(false); }

@@ -1,4 +1,4 @@
-// Tests Items and rows(). Every item occurs once, in an order that depends only on the seed and the epoch.
+// Tests Items and rows(). Each epoch contains every item once. The order depends only on seed and epoch.
 #include "tally/train/batches.hpp"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ TEST_CASE("Items::shuffled: every item is first equally often") {
     std::vector<int> times(5);
     for (std::int64_t epoch = 0; epoch < 5000; ++epoch)
         ++times[static_cast<std::size_t>(Items::shuffled(5, 1, epoch)[0])];
-    // The counts may deviate by five standard deviations.
+    // Each count may deviate from 1000 by five standard deviations of 28.3.
     for (const int each : times) CHECK(std::abs(each - 1000) < 5 * 28.3);
 }
 

@@ -1,5 +1,5 @@
-// Tests add_cached() and cached_backward(). Both must compute the gradient of the loss over all items, for
-// all encoders and splits.
+// Tests add_cached() and cached_backward(). Both functions must compute the gradient of the loss over all
+// items, for all encoders and splits.
 #include "tally/train/grad_cache.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::vector<std::int64_t> cuts(Random& random, std::int64_t items) {
     return sizes;
 }
 
-// Holds random encoders for several views of the same items. Some views share an encoder.
+// Creates random encoders for several views of the same items. Some views share an encoder.
 struct Towers {
     using Encoder = std::function<Tensor64(const Items&, ForwardPass&)>;
 
@@ -57,8 +57,8 @@ struct Towers {
         return all;
     }
 
-    // Sums the InfoNCE losses of the first view against every other view. A single view is compared with
-    // itself.
+    // Sums the InfoNCE losses between the first view and every other view. If there is only one view, this
+    // view is compared with itself.
     Loss<Array<double>> loss(const detail::Representations<double>& r) const {
         auto first = info_nce(r[0] * scale, r.back(), 0.5);
         for (std::size_t view = 1; view + 1 < r.size(); ++view) {

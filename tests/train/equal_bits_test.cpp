@@ -20,7 +20,7 @@ std::uint64_t environment_number(const char* name, std::uint64_t otherwise) {
     return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-// Returns the sizes of random parts. The parts are single items, equal parts with a remainder, or arbitrary.
+// Splits a batch at random, into single items, equal parts with a remainder, or arbitrary parts.
 std::vector<std::int64_t> cut(Random& random, std::int64_t items) {
     std::vector<std::int64_t> sizes;
     const std::int64_t way = random.whole(0, 3), equal = way == 0 ? 1 : random.whole(1, items);
@@ -49,7 +49,7 @@ std::unique_ptr<Optimizer<S>> optimizer(std::int64_t which, std::vector<Var<Arra
     }
 }
 
-// Describes a way to run the training. All ways must give the same bits.
+// Describes one way to run the training. All ways must give gradients and weights with the same bits.
 struct Way {
     std::vector<std::vector<std::int64_t>> cuts;  // sizes of the parts of each update
     int threads = 1;
@@ -116,7 +116,7 @@ struct Operations : Observer {
     void on_forward(const ForwardEvent& operation) override { names.insert(operation.op); }
 };
 
-// Counts the cases that contain a layer, an operation, or a way of using a parameter (law_nets.cpp).
+// Counts the cases that contain each layer, each operation, and each way of using a parameter (law_nets.cpp).
 struct Seen {
     std::map<std::string, int> kinds, operations;
 };
@@ -151,8 +151,8 @@ template <class S> void check_case(Case of, Seen& seen, std::optional<std::int64
     REQUIRE(difference("weight", want.weights, got.weights) == "");
 }
 
-// Returns the operations in those rows of a table in docs/architecture.md whose second column begins with
-// `promise`.
+// Reads a table in docs/architecture.md, and returns the operations in the rows whose second column begins
+// with `promise`.
 std::set<std::string> operations_in_table(const std::string& promise) {
     std::ifstream file(TALLY_SOURCE_DIR "/docs/architecture.md");
     std::set<std::string> names;
@@ -181,8 +181,8 @@ std::size_t kind_named(const std::string& name) {
 
 }  // namespace
 
-// TALLY_LAW_CASES sets the number of cases, and TALLY_LAW_SEED sets the first seed. Both help to repeat a
-// failed case.
+// TALLY_LAW_CASES sets the number of cases, and TALLY_LAW_SEED sets the first seed. With both variables you
+// can repeat a failed case.
 TEST_CASE("Law: the gradients and weights of a batch in parts have the bits of the whole batch", "[alone]") {
 #ifdef NDEBUG
     constexpr std::uint64_t cases_by_default = 10000;
@@ -238,7 +238,7 @@ TEST_CASE("one_training: the weights have the recorded bits") {
 
 namespace {
 
-// Sums f over all rows in parts of `part` rows. Returns the gradients of this sum with respect to w.
+// Computes the sum of f over all rows, `part` rows at a time. Returns the gradients of the sum.
 template <class F> std::vector<Array<float>> summed(std::int64_t part, std::vector<Array<float>> at, F f) {
     Random random(5);
     const Array<float> x = random.array<float>({48, 5}), dy = random.array<float>({48, 5});
@@ -261,14 +261,14 @@ template <class F> int parts_that_differ(const std::vector<Array<float>>& at, F 
 
 }  // namespace
 
-// docs/architecture.md lists exceptions. The following tests show each exception with its remedy.
+// These tests show each exception that docs/architecture.md lists, and a remedy for the exception.
 TEST_CASE("Law where it ends: several operations read one parameter") {
     Random random(6);
     const Array<float> at = random.array<float>({5});
     CHECK(parts_that_differ({at}, [](const Tensor& x, const auto& w) { return x * w[0] + w[0]; }) > 0);
     const auto repaired = [](const Tensor& x, const auto& w) { return x * w[0] + w[1]; };
     CHECK(parts_that_differ({at, at}, repaired) == 0);
-    // If a parameter is used twice, its gradient is the sum of both gradients, except for rounding.
+    // The gradient of a shared parameter is the sum of two gradients, except for rounding.
     const auto separate = summed(4, {at, at}, repaired);
     const auto together = summed(48, {at}, [](const Tensor& x, const auto& w) { return x * w[0] + w[0]; });
     for (std::size_t i = 0; i < 5; ++i)

@@ -12,7 +12,7 @@
 namespace tally::test {
 namespace {
 
-// Holds a network of random layers and its data. One of the layers is a batch norm.
+// A Drawn stores random data and a network of random layers. One of the layers is a batch norm.
 struct Drawn {
     Drawn(Random& random, std::uint64_t seed) : images(random.coin()), items(random.whole(2, 9)) {
         const std::int64_t channels = random.whole(1, 3), wide = random.whole(2, 4), classes = 3;
@@ -62,7 +62,7 @@ struct Drawn {
     Sequential<double> model;
 };
 
-// Holds the gradients of all parameters, in order, and the running statistics.
+// Stores the gradients of all parameters, in the order of the parameters, and the running statistics.
 struct Numbers {
     std::vector<double> gradients, buffers;
 };

@@ -41,7 +41,7 @@ void shuffle(Random& random, std::vector<Micro>& all) {
                   all[static_cast<std::size_t>(random.whole(0, static_cast<std::int64_t>(i) - 1))]);
 }
 
-// Holds a random net with an optimizer and a window.
+// A Training stores a random net with an optimizer and a window.
 template <class S> struct Training {
     explicit Training(std::uint64_t seed, typename Window<S>::Options options, std::size_t segments = 0)
         : net(seed, {seed % kinds<S>().size()}),
@@ -55,7 +55,7 @@ template <class S> struct Training {
     }
     void add(const Micro& micro) { window.add(loss(micro), {.weight = micro.weight}); }
 
-    // Holds all results of an update.
+    // Stores all results of an update.
     struct Bits {
         std::vector<Array<S>> gradients{}, weights{};
         double loss = 0, count = 0, norm = 0;
@@ -95,7 +95,7 @@ template <class S> typename Window<S>::Options drawn_options(Random& random, Sum
 }
 
 // Trains with checkpoints, and with the micro-batches in a different order. At a random micro-batch, saves
-// the window and loads the file.
+// the window to a file and loads the file.
 template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t seed, Random& random,
                                                                 const typename Window<S>::Options& options,
                                                                 std::vector<Micro> micro_batches) {
@@ -164,8 +164,8 @@ template <class S> void check_orders(std::uint64_t seed, Orders& orders) {
     const auto shared = distributed_sums<S>(seed, random, micro_batches);
     for (std::size_t i = 0; i < sums.size(); ++i) REQUIRE(same_bits(shared[i], sums[i]));
 
-    // Counts how often running sums differ between two orders of the same summands. The counter proves that
-    // the order matters in these cases.
+    // Counts how often two orders of the same summands give different running sums. The count proves that the
+    // order matters for these summands.
     auto running = options;
     running.sum = Sum::running;
     Training<S> in_order(seed, running), reversed(seed, running);
@@ -302,7 +302,7 @@ TEST_CASE("Sum::exact: infinities of several micro-batches add up as in a runnin
         window.discard();
     }
     CHECK(w.item() == 1);
-    // Partial sums overflow, but the total is finite. A running sum would be infinite.
+    // Partial sums overflow, but the sum of all gradients is finite. With Sum::running it would be infinite.
     Window window(sgd, {.reduction = Reduction::sum, .sum = Sum::exact});
     const float most = std::numeric_limits<float>::max();
     for (const float x : {most, most, -most, -most, 0.5f}) window.add(term(w, x));

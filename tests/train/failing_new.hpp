@@ -1,4 +1,4 @@
-// A FailingNew makes the n-th allocation of this program fail, and can make all later allocations fail.
+// A FailingNew makes the n-th allocation of this program fail, and can also make all later allocations fail.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ enum class Scarce {
     ledger,
 };
 
-// While an object exists, allocations fail. Counting begins with the call of start(). AddressSanitizer
-// replaces operator new, so in its builds only allocations of the memory accounting fail.
+// Allocations fail only after the call of start(), and only while a FailingNew exists. AddressSanitizer
+// replaces operator new, so with AddressSanitizer only the memory accounting's allocations fail.
 class FailingNew {
 public:
     FailingNew(Scarce kind, std::uint64_t n) : kind_(kind), n_(n) {}
@@ -36,8 +36,8 @@ private:
     bool failed_ = false;
 };
 
-// Runs f and lets its n-th allocation fail, for n = 1, 2, 3, ... until no allocation fails. Calls prepare(n)
-// before and inspect(threw) after each run. Returns the number of allocations that failed.
+// Calls prepare(n), f and inspect(threw) for n = 1, 2, 3, ... and makes the n-th allocation of f fail, until
+// no allocation fails. Returns the number of allocations that failed.
 template <class Prepare, class F, class Inspect>
 std::uint64_t fail_each_allocation(Scarce kind, Prepare prepare, F f, Inspect inspect) {
     for (std::uint64_t n = 1;; ++n) {

@@ -94,7 +94,7 @@ TEMPLATE_TEST_CASE("load_fashion: pictures have values from 0 to 1 and labels", 
     CHECK(fashion.test.labels.to_vector() == std::vector<std::int32_t>{4, 5});
     const auto pixels = fashion.train.images.span();
     for (std::size_t i = 0; i < pixels.size(); ++i)
-        // PyTorch's ToTensor() computes the same number.
+        // PyTorch's ToTensor() also divides each byte by 255.
         REQUIRE(pixels[i] == static_cast<S>(static_cast<int>(i % 256)) / S(255));
     CHECK(fashion.origin == "FashionMNIST by Zalando Research, from '" + folder / "." +
                                 "': 3 pictures to train and 2 to test with");
@@ -167,7 +167,7 @@ TEST_CASE("generated_fashion: the origin says that the pictures are generated") 
     CHECK(fashion.train.images.shape() == Shape{3000, 784});
     std::array<int, 10> counts{};
     for (const std::int32_t label : fashion.train.labels.span()) ++counts.at(static_cast<std::size_t>(label));
-    // The test allows five standard deviations.
+    // Each count may deviate from 300 by five standard deviations of 16.5.
     for (const int count : counts) CHECK(std::abs(count - 300) < 5 * 16.5);
     std::set<double> levels;
     for (const double pixel : fashion.train.images.span()) levels.insert(pixel);

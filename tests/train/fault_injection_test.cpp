@@ -1,5 +1,5 @@
-// Lets each allocation of an accumulation window fail once. The memory account stays correct, no update is
-// incomplete, and the next window is right.
+// Makes each allocation of an accumulation window fail in one test run. After each failure the memory account
+// is correct, no update is incomplete, and the next window is correct.
 #include <functional>
 #include <limits>
 #include <memory>
@@ -113,7 +113,7 @@ template <class S> struct Training {
     Array<std::int32_t> labels;
 };
 
-// Runs `windows` complete windows and lets the n-th allocation of the next window fail, for n = 1, 2, 3, ...
+// Runs `windows` complete windows and makes the n-th allocation of the next window fail, for n = 1, 2, 3, ...
 // until no allocation fails. Returns the number of failed allocations.
 template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool shared) {
     for (std::uint64_t n = 1;; ++n) {

@@ -1,5 +1,5 @@
-// If micro-batches have few rows, a Window caches transposed weights and defers weight gradients. The results
-// have the same bits as without a Window, and all memory is freed.
+// If micro-batches have few rows, a Window caches transposed weights and defers weight gradients. The
+// gradients have the same bits as without a Window, and the Window frees all memory.
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -26,7 +26,7 @@ namespace {
 
 using lesson::AdamA;
 
-// Holds a network with one frozen weight. Only some weights are large enough for cached transposes.
+// A Net has one frozen weight. Only some weights of a Net are large enough for cached transposes.
 struct Net {
     std::vector<Tensor> parameters;
     Tensor frozen;
@@ -96,8 +96,8 @@ std::vector<std::int64_t> cuts(Random& r, std::int64_t rows) {
     return at;
 }
 
-// Returns the gradient like grad(), but does not mark the gradient as visible to the user. The window then
-// still defers later rows.
+// Returns the gradient like grad(), but the library does not count this call as a read by the user. The
+// window therefore still defers the rows of later micro-batches.
 const Array<float>& gradient_without_escape(const Tensor& parameter) {
     REQUIRE(parameter.has_grad());
     return parameter.node()->gradient;
@@ -345,7 +345,7 @@ TEST_CASE("grad: deferred rows of a window do not mix with the returned gradient
     window.discard();
 }
 
-// Returns a loss in which two layers read one weight, so that a window might defer rows of the second layer.
+// Returns a loss in which two layers read one weight, so a window might defer the second layer's rows.
 Loss<Array<float>> twice_through(const Tensor& x, const Tensor& w) { return Loss(linear(linear(x, w), w)); }
 
 TEST_CASE("Window: rows of a weight that is a result and that two layers read are added at once") {

@@ -14,8 +14,8 @@ namespace tally::test {
 
 enum class Fault { none, once, from_then_on, kill };
 
-// Makes file system calls fail while the object exists. The first call is number 1. calls() returns the names
-// of all calls so far.
+// File system calls fail only while a FileFault exists. Calls are counted from 1, and calls() returns the
+// names of all calls since the construction.
 class FileFault {
 public:
     FileFault(Fault kind, std::int64_t at, int reason = EIO) {

@@ -17,7 +17,7 @@ using namespace std::string_literals;
 
 namespace {
 
-// Returns the error message without its beginning "[Idx::load] 'x', ". Returns "no error" if there is none.
+// Returns the error message without the beginning "[Idx::load] 'x', ", or returns "no error".
 std::string complaint(const std::string& file) {
     try {
         detail::parse_idx(bytes_of(file), "x");
@@ -89,7 +89,7 @@ TEST_CASE("parse_idx: extents beyond the file's end throw an Error and allocate 
                contains("byte 4: [shape] an axis is too long: (4294967295)"));
     CHECK_THAT(complaint(idx_header({1u << 30, 1u << 30, 1u << 30})),
                contains("byte 4: [shape] too many elements"));
-    // The size is 2^58 bytes. An allocation of this size would throw bad_alloc instead of an Error.
+    // The header describes 2^58 bytes, and an allocation of this size would throw bad_alloc, not Error.
     const std::string much = idx_header({1u << 30, 1u << 28});
     CHECK_THAT(complaint(much + "ab"), contains("needs 288230376151711744 bytes, but there are 2"));
     CHECK_THAT(complaint(gzipped(much + "ab")), contains("needs 288230376151711744 bytes, but there are 2"));
@@ -123,7 +123,7 @@ TEST_CASE("parse_idx: a changed byte of a gzip file throws an Error or has no ef
         changed[at] = static_cast<char>(changed[at] ^ 0x55);
         const std::string words = complaint(changed);
         INFO("byte " << at << ": " << words);
-        // The header of gzip contains a time and the operating system, so changes there are harmless.
+        // A gzip header contains a time and the operating system, and changes in these bytes are harmless.
         CHECK((words != "no error" ||
                (text_of(detail::parse_idx(bytes_of(changed), "x")) == "abcdef" && at < 10)));
     }

@@ -1,5 +1,5 @@
-// Tests Conv2d, pooling, BatchNorm, Embedding and Dropout. Results must equal PyTorch's. Random numbers and
-// statistics must not depend on the split of a batch. Also tests names and initial values.
+// Tests Conv2d, pooling, BatchNorm, Embedding and Dropout. Results must equal PyTorch's, and random numbers
+// and statistics must not depend on the split of a batch. Also tests names and initial values.
 #include "tally/train/image_layers.hpp"
 
 #include <cmath>
@@ -130,8 +130,8 @@ TEST_CASE("Law: running statistics move once per update for every split of the w
         Window<double> window(sgd);
         for (int update = 0; update < 2; ++update) {
             for (std::int64_t from = 0; from < items;) {
-                // A last micro-batch of a single item would have no variance, so the item joins the previous
-                // micro-batch.
+                // A last micro-batch of a single item would have no variance, so the loop adds this item to
+                // the previous micro-batch.
                 const std::int64_t to = items - from - size < 2 ? items : from + size;
                 ForwardPass& pass = window.begin_micro_batch(to - from);
                 const Tensor64 y = (*layer)(constant(rows_of(x, from, to)), pass);
@@ -236,7 +236,7 @@ TEST_CASE("Window::save: a side effect of a layer outside the model throws an Er
             window.save(state, "window", &inside),
             "[window] save: a layer that the model does not list has side effects; list the layer");
     }
-    // Because save() failed, one micro-batch is lost.
+    // save() failed, so the window was not saved, and its micro-batch is lost.
     CHECK_THROWS_WITH(sgd.step(), contains("ended with 1 micro-batches in it"));
 }
 

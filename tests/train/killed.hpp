@@ -1,4 +1,4 @@
-// These helpers for tests of interrupted training run a function in a child process and kill the process.
+// These helpers run a function in a child process and kill the process, for tests of interrupted training.
 #pragma once
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 
 namespace tally::test {
 
-// Runs f in a child process and returns the status of waitpid(). Only the files that f writes are left.
+// Runs f in a child process and returns the status of waitpid(). Only files that f has written remain.
 template <class F> int in_child(F f) {
     const pid_t child = ::fork();
     if (child < 0) throw Error("no child process");

@@ -1,4 +1,4 @@
-// Defines the table of layers and operations, and the constructor of Net, which makes a random network.
+// Defines the table of layers and operations, and the constructor of a Net, which makes a random network.
 #include "law_nets.hpp"
 
 #include <algorithm>
@@ -85,11 +85,11 @@ template <class S> void convolve(Net<S>& net, bool bias) {
                    (net.extents[2] + 2 * padding - side) / stride + 1};
 }
 
-// Adds every element-wise operation to the table. The operand is a layer's output or a parameter.
+// Adds every element-wise operation to the table. Its operand is a parameter or the output of a layer.
 template <class S> std::vector<Kind<S>> with_every_formula(std::vector<Kind<S>> all) {
     using N = Net<S>;
     using V = Var<Array<S>>;
-    // All element-wise functions are defined for the results of `tame`.
+    // Every element-wise function is defined for each number that `tame` can return.
     static const auto tame = [](const V& x) { return abs(tanh(x)) + 0.5; };
     [&]<class... F>(std::tuple<F...>*) {
         const auto kind = []<class G>(G*) {

@@ -1,5 +1,5 @@
 // A Net is a random network for the tests of equal bits. A Net can contain every layer and operation of the
-// table in docs/architecture.md, with sizes below and above the sizes of blocks.
+// table in docs/architecture.md, with sizes below and above the block sizes of kernels.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ template <class S> struct Kind {
     void (*add)(Net<S>&);
 };
 
-// Holds a random network with its data. Two nets with the same seed are equal.
+// A Net stores a random network and its data. Two nets with the same seed are equal.
 template <class S> struct Net {
     using V = Var<Array<S>>;
     using Parameters = std::vector<V>;
@@ -126,7 +126,7 @@ template <class S> struct Net {
     }
 };
 
-// Returns the layers and operations that a net may contain, and the ways in which a net may use a parameter.
+// Returns all layers and operations that a Net may contain, and all ways in which a Net may use a parameter.
 template <class S> const std::vector<Kind<S>>& kinds();
 
 extern template struct Net<float>;  // defined in law_nets.cpp

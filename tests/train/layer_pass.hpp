@@ -26,8 +26,8 @@ private:
     detail::Safetensors file_;
 };
 
-// Requires that each difference is at most 1e-12 * min(1, largest expected magnitude) (docs/fixtures.md).
-// With `transposed`, `other` has the shape (out, in).
+// Requires that each difference is at most 1e-12 * min(1, largest expected magnitude) (docs/fixtures.md). If
+// `transposed` is true, `other` has the shape (out, in), and `mine` has the shape (in, out).
 inline void check_close(const std::string& what, const Array<double>& mine, const Array<double>& other,
                         bool transposed = false) {
     CAPTURE(what);

@@ -1,5 +1,5 @@
-// Tests that loading is complete or has no effect. Loading fails if an allocation fails, or if an entry is
-// invalid, missing or surplus.
+// Tests that loading a training state is either complete or has no effect. Loading fails if an allocation
+// fails, or if an entry of the file is invalid, missing or unexpected.
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -16,8 +16,8 @@
 namespace tally::test {
 namespace {
 
-// Holds a training run that is interrupted in the middle of a window. The run has layers with a state, an
-// optimizer, a moving average and a window.
+// A Training is a training run that is interrupted in the middle of a window. The training run has layers
+// with a state, an optimizer, a moving average and a window.
 struct Training {
     explicit Training(std::uint64_t seed, double rate = 0.01)
         : model(Linear<double>(4, 5, {seed, 0}), BatchNorm<double>(5), Tanh<double>(),
@@ -46,8 +46,8 @@ struct Training {
         window.save(state, "w", &model);
         return detail::state_bytes(state);
     }
-    // Returns handles of all arrays that loading writes. Because the arrays are shared, loading must copy
-    // them first.
+    // Returns an Array for each array that loading writes, and shares the memory. Because the memory is
+    // shared, loading must copy the arrays before it writes.
     std::vector<Array<double>> copies() {
         std::vector<Array<double>> held;
         for (const Tensor64& p : model.parameters()) {
@@ -66,8 +66,8 @@ struct Training {
     Array<double> x;
 };
 
-// Calls load(training) once for each allocation, and lets this allocation fail. A call must either change
-// nothing or load everything.
+// Calls load(training) once for each allocation that load() makes, and makes this allocation fail. Each call
+// must either change nothing or load everything.
 template <class Load> void check_failed_loads(Load load, std::uint64_t places, bool open = false) {
     for (const bool held : {false, true}) {
         Training undisturbed(2);
@@ -137,7 +137,7 @@ namespace {
 
 using Entry = TrainingState::Entry;
 
-// Returns values that are invalid for this entry, so loading must reject these values.
+// Returns values that are invalid for the given entry, so that loading must reject the values.
 std::vector<Entry> absurd(const std::string& name, const Entry& entry) {
     const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
     std::vector<Entry> all;

@@ -1,4 +1,4 @@
-// Tests that numbers in messages and reports are written with a decimal point in every locale.
+// Tests that messages and reports contain numbers with a decimal point in every locale.
 #include <clocale>
 #include <cmath>
 #include <cstdlib>
@@ -19,7 +19,7 @@
 namespace tally::test {
 namespace {
 
-// Compiles a locale with decimal commas. The locale is set while the object exists.
+// Compiles a locale with decimal commas, and sets this locale until the object is destroyed.
 struct WithCommas {
     Folder folder;
     bool available = false;

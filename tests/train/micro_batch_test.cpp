@@ -1,5 +1,5 @@
-// Tests MicroBatchSize. The update equals the update by the undivided batch, and an attempt that runs out of
-// memory has no effect. If no size fits, the Error gives numbers of bytes.
+// Tests MicroBatchSize. The update must equal the update with the undivided batch. An attempt that runs out
+// of memory must have no effect. If no size fits, the Error states the required bytes.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 [[noreturn]] void run_out() { throw OutOfMemory("none left", Device::cpu, 64, 0); }
 
-// Holds a network with dropout, random data and a window. Each call of finish() makes one update.
+// A Net stores a network with dropout, random data and a window. Each call of finish() makes one update.
 struct Net {
     Net(std::uint64_t seed, std::int64_t items, std::int64_t width)
         : model(Linear<double>(width, width, {seed, 0}), Tanh<double>(), Dropout<double>(0.3, 2),
@@ -55,7 +55,7 @@ double worst(const std::vector<double>& a, const std::vector<double>& b) {
     return most;
 }
 
-// Fills and finishes two windows with micro-batches of at most `most` items. Returns the peak memory.
+// Makes two updates with micro-batches of at most `most` items. Returns the peak of the used memory.
 std::size_t needed(std::uint64_t seed, std::int64_t items, std::int64_t width, std::int64_t most) {
     Net net(seed, items, width);
     memory::reset_peak();
@@ -102,7 +102,7 @@ TEST_CASE("Law: with any budget that one item fits, the update is that of the un
     }
     CHECK((size.retries() > 0) == (size.now() < items));
     if (bytes < most - most / 16) CHECK(size.retries() > 0);
-    // Adam divides a gradient by its size, so the rounding errors of tiny gradients become visible.
+    // Adam divides each gradient by its magnitude, so rounding errors of tiny gradients become visible.
     CHECK(worst(got, undivided) < 1e-9);
 
     Net by_hand(seed, items, width);  // this net uses the found sizes from the start
@@ -157,7 +157,7 @@ TEST_CASE("MicroBatchSize::update: a failed try has no effect") {
     undisturbed.window.add_regularizer(sum(undisturbed.model.parameters()[0]) * 0.0);
     undisturbed.window.finish();
     CHECK(net.numbers() == undisturbed.numbers());
-    // Later updates use the size that was found.
+    // Later updates use the micro-batch size that the first update found.
     size.update(net.window, 24, [&](std::int64_t most) {
         CHECK(most == expected);
         net.fill(Items::in_order(24), most);

@@ -1,5 +1,5 @@
-// calls() returns the calls that change a training run. Each call also applies its effect to a model that is
-// computed without tally.
+// calls() returns the calls that change a training run. Each call also applies its effect to a Plain, which
+// computes the expected numbers without tally.
 #pragma once
 
 #include <functional>
@@ -39,8 +39,8 @@ inline double total(const Numbers& x) {
     return sum;
 }
 
-// Defines a module with one weight w. The loss of an item x is x w²/2, so the gradient is x w. Every number
-// has few bits, so no operation rounds.
+// Defines a module with one weight w. The loss of an item x is x w²/2, so the gradient is x w. All numbers
+// have few significant bits, so no operation rounds.
 struct Program : Module<double> {
     Tensor64 w = parameter(A({1, 1}, {1.0}).to(here()));
     Sgd<double> sgd{{w}, {.learning_rate = rate}};
@@ -64,7 +64,7 @@ struct Program : Module<double> {
 
 inline A number(double x) { return A({1, 1}, {x}).to(here()); }
 
-// Holds the expected state of a Program, which is computed without the library.
+// A Plain stores the expected state of a Program, and does not use the library.
 struct Plain {
     double w = 1, learning_rate = rate, average = 1, gradient = 0, count = 0, once = 0;
     int micro_batches = 0;
@@ -83,7 +83,7 @@ struct Plain {
 
 // ---- what can be called ----
 
-// The kind of a call determines the checks that the library must make.
+// The kind of a call determines which checks the library must make.
 enum class Kind {
     harmless,          // does not change a parameter, gradient or window
     queries_gradient,  // returns a gradient without adding it to a parameter

@@ -1,5 +1,5 @@
-// In every state of a window, a graph or a checkpoint, tests every call that changes a training run. The call
-// must be right, rejected or noticed later, but never silently wrong. rule() gives the expected outcome
+// Tests every call that changes a training run, in every state of a window, a graph or a checkpoint. The
+// result must be right, or the call or a later call throws an Error. rule() returns the expected outcome
 // without using the library. docs/misuse.md shows all outcomes.
 #include <algorithm>
 #include <cmath>
@@ -29,11 +29,11 @@ enum State { fresh, open, adding, full, broken, finished, destroyed, open_after_
 const char* const state_names[] = {"fresh",  "open",     "in add()",  "full",
                                    "broken", "finished", "destroyed", "by after_backward()"};
 
-// Gives the expected outcome of a call in each state by a letter: r (right), x (rejected with an Error) or n
-// (noticed later). After the call the program discards a broken window and replaces a destroyed window. Then
-// it adds micro-batches until there are two, and finishes. `graph` is for calls between forward and backward,
-// inside a backward function, after backward, and inside a checkpointed function. "-" marks a call that would
-// record other operations. checkpoint_misuse_test.cpp tests such calls.
+// A letter is the expected outcome of a call in one state: r (right), x (rejected with an Error) or n
+// (noticed by a later Error). After the call the test discards a broken window and replaces a destroyed
+// window, adds micro-batches until there are two, and calls finish(). `graph` has letters for calls after the
+// forward pass, inside a backward function, after the backward pass, and inside a checkpointed function. The
+// letter "-" marks a call that would record further operations, which checkpoint_misuse_test.cpp tests.
 struct Rule {
     std::string window, graph;
 };
@@ -42,14 +42,14 @@ const Rule& rule(Kind kind) {
     static const std::map<Kind, Rule> rules{
         {Kind::harmless, {"rrrrrrrr", "rrrrr"}},
         {Kind::queries_gradient, {"rrrrrrrr", "rrr--"}},
-        // A window that locks its parameters rejects these calls. In other states these calls are right,
-        // because no gradient exists or the value may change. A backward pass always rejects these calls.
+        // A window that locks its parameters rejects these calls, and a backward pass always rejects them. In
+        // other states, no gradient exists or the value may change.
         {Kind::gradient, {"rxxxxrrx", "rxrrx"}},
         {Kind::steps, {"rxxxxrrx", "rxrrx"}},
         {Kind::value, {"rxxxxrrx", "nxrrx"}},          // recorded: backward() finds a changed saved value
         {Kind::swaps_average, {"nxxxxnnx", "nxrrx"}},  // swap() must be called again before an update
         // add() finds a gradient that an earlier backward pass has written. Inside a backward function, the
-        // gradient belongs to the micro-batch. after_backward() expects this backward pass.
+        // gradient belongs to the micro-batch. The method after_backward() expects this gradient.
         {Kind::runs_backward, {"nxrxxnnr", "rrr--"}},
         {Kind::another_window, {"rxxxxrrx", ""}},
         {Kind::always_rejected, {"xxxxxxxx", ""}},
@@ -76,7 +76,7 @@ std::string message_of(const std::function<void()>& attempt) {
     try {
         attempt();
     } catch (const Error& error) {
-        // The table is the same for all devices.
+        // The messages in the table do not name a device.
         return std::regex_replace(error.what(), std::regex(" on cuda"), "");
     }
     return "";
@@ -93,7 +93,7 @@ std::string expected(const Call& call) {
     return all;
 }
 
-// Returns a copy of x. The backward function of the copy runs `call`.
+// Returns a copy of x. The backward function of the copy calls `call`.
 Tensor64 call_in_backward(const std::function<void()>& call, const Tensor64& x) {
     return custom(
         "calling", [](const A& value) { return value.clone(); },
@@ -104,8 +104,8 @@ Tensor64 call_in_backward(const std::function<void()>& call, const Tensor64& x) 
         x);
 }
 
-// Returns true if the call finds no gradient. While a window with exact sums adds a micro-batch, the gradient
-// of this micro-batch is not in the parameter yet.
+// Returns true if the call can find no gradient in the parameter. While a window with exact sums adds a
+// micro-batch, the window has not yet added the gradient to the parameter.
 bool finds_no_gradient(const Call& call, int state) {
     return Program::how == Sum::exact && state == adding &&
            std::set<std::string>{"Var::update", "sgd_step", "clip_grad_norm"}.contains(call.name);
@@ -174,8 +174,8 @@ Outcome observe(const Call& call, State state) {
 enum Moment { recorded, in_backward, after_backward_pass, first_run, second_run, moments };
 const char* const moment_names[] = {"recorded", "in backward", "after backward", "first run", "again"};
 
-// Computes the gradient of x w²/2 + 8 w. `call` may run inside the function w², whose gradient is computed
-// last.
+// The loss x w²/2 + 8 w contains the function w², whose gradient is computed last. `call` may run inside this
+// function.
 Outcome observe(const Call& call, Moment moment) {
     if (rule(call.kind).graph[moment] == '-') return {'-', ""};
     Program program;
@@ -223,8 +223,8 @@ Outcome observe(const Call& call, Moment moment) {
 
 namespace {
 
-// Collects the outcomes of all calls in a table, and lists unexpected outcomes. Calls with the same outcomes
-// share a row.
+// A Table collects the outcomes of all calls, and lists unexpected outcomes. Calls with the same outcomes
+// have one common row.
 struct Table {
     struct Row {
         std::string names, outcomes;
@@ -282,7 +282,7 @@ std::string contents(const std::string& path) {
 
 namespace {
 
-// Returns the names of a class's public functions, or of a header's free functions.
+// Returns the names of all public functions of a class, or of all free functions of a header.
 std::set<std::string> functions(const std::string& header, const std::string& type) {
     std::istringstream lines(contents(TALLY_SOURCE_DIR "/src/" + header));
     std::set<std::string> names;
@@ -346,7 +346,7 @@ TEST_CASE("misuse table: every public function that changes something is listed"
         {"autograd/sgd_step.hpp", "", {}},
         {"train/grad_cache.hpp", "", {}},
         {"train/micro_batch.hpp", "MicroBatchSize", {"now", "retries"}},
-        // Objects of these classes own a window.
+        // The objects of these classes own a window.
         {"../lessons/accumulate.hpp",
          "Accumulate",
          {"announcement", "step", "flush", "begin_epoch", "window"}},

@@ -1,4 +1,4 @@
-// Tests modules that list themselves, and modules that two other modules list.
+// Tests a module that lists itself, and a module that two other modules list.
 #include "catch.hpp"
 #include "tally/train/module.hpp"
 

@@ -1,4 +1,4 @@
-// Tests Module. Members have names, side effects happen once per update, and parameters change in place.
+// Tests that a Module names its members, runs side effects once per update, and changes parameters in place.
 #include "tally/train/module.hpp"
 
 #include "autograd/support.hpp"
@@ -17,8 +17,8 @@ std::string names(Module<float>& model) {
     return all;
 }
 
-// Defines a small layer with a buffer and a side effect. The layer returns its input, and stores the mean of
-// all inputs since the last update.
+// Defines a small layer that has a buffer and a side effect. The layer returns its input, and stores the mean
+// of all inputs since the last update.
 class Mean : public Layer<double> {
 public:
     void list(Members& members) override { members.buffer("running_mean", running); }

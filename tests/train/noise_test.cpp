@@ -1,5 +1,5 @@
-// Tests that the noise estimates of random windows equal the formula. If the noise is known, the estimates
-// have the right mean and variance. Invalid calls throw an Error.
+// Tests that the noise estimates of random windows equal the estimates of the formula. If the variance of the
+// gradients is known, the estimates have the right mean and variance. Invalid calls throw an Error.
 #include "tally/train/noise.hpp"
 
 #include <cmath>
@@ -94,7 +94,7 @@ double squared(const Numbers& x) {
     return sum;
 }
 
-// Holds the expected estimates. An estimate is the difference of two terms that are at most `size`.
+// Stores the expected estimates. Each estimate is the difference of two terms, which are at most `size`.
 struct ByHand {
     double trace = 0, square = 0, first_share = 0, share = 0, size = 0;
     int counted = 0;
@@ -172,8 +172,8 @@ TEST_CASE("Window::noise: the estimates solve the two equations, and the weights
 }
 
 TEST_CASE("Window::noise: micro-batches of one and two items give the numbers of the literature's formula") {
-    // With b = 1, |(3, 4)|^2 is 25. With B = 3, the mean of (3, 4), (0, 2), (0, 0) is (1, 2), whose square is
-    // 5. So the square is (3 * 5 - 1 * 25) / (3 - 1) = -5, and the trace is (25 - 5) / (1/1 - 1/3) = 30.
+    // The first gradient (3, 4) has the squared norm 25, and the mean of all 3 gradients has the norm² 5. So
+    // square = (3 * 5 - 1 * 25) / (3 - 1) = -5, and trace = (25 - 5) / (1 - 1/3) = 30.
     const Tensor64 w = parameter(Array<double>({2}, {1, 1}).to(here()));
     Sgd<double> sgd({w}, {.learning_rate = 0.1});
     Window<double> window(sgd, {.noise = true});
@@ -189,8 +189,8 @@ TEST_CASE("Window::noise: micro-batches of one and two items give the numbers of
     CHECK(std::abs(window.noise().square() + 5) < 1e-12);
     CHECK_FALSE(window.noise().scale().has_value());
 
-    // Estimates are averages over windows. The first window gives a trace of 30 and a square of -5, the other
-    // windows give 0 and 4.
+    // The estimates are means over all windows. The first window gives the trace 30 and the square -5, and
+    // the other windows give 0 and 4.
     window.add(items({2, 0}));
     window.add(items({2, 0, 2, 0}));
     window.finish();
@@ -209,7 +209,7 @@ TEST_CASE("Window::noise: micro-batches of one and two items give the numbers of
 
 namespace {
 
-// Describes items whose gradients consist of d normal random numbers with a known mean and variance.
+// Describes items whose gradients are d normal random numbers with a known mean and variance.
 struct Known {
     std::int64_t d;
     double mean, variance;  // mean and variance of each number
@@ -222,7 +222,7 @@ struct Known {
         for (const double size : sizes) all += size;
         return all;
     }
-    // Returns the variance of a window's estimate if all items have the same weight (docs/mathematics.md, 8).
+    // Returns the variance of an estimate if all items have equal weights (docs/mathematics.md, 8).
     double variance_of_trace() const {
         const double p = 1 / sizes[0], q = 1 / items();
         return (2 * variance * trace() * (p + q) + 4 * square() * variance) / (p - q);
@@ -237,8 +237,8 @@ struct Measured {
     std::vector<double> traces, squares;
     detail::Noise noise;
 };
-// Estimates the noise of the gradient from windows of items that `known` describes. The loss is linear, so
-// the gradient does not depend on the value of the parameter.
+// Estimates the noise of the gradient from many windows, with items as in `known`. The loss is linear in the
+// parameter, so the gradient does not depend on the value of the parameter.
 Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) {
     const Tensor64 w = parameter(Array<double>::zeros({known.d}, here()));
     Sgd<double> sgd({w}, {.learning_rate = 0});
@@ -246,7 +246,7 @@ Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) 
     Measured found;
     std::uint64_t stream = 0;
     for (std::int64_t i = 0; i < windows; ++i) {
-        // A sum of normal numbers is normal, so the test draws only this sum.
+        // The sum of normal random numbers is normal, so the test generates only the sum.
         for (const double size : known.sizes) {
             const Array<double> sum_of_items =
                 randn<double>({known.d}, size * known.mean, std::sqrt(size * known.variance),
@@ -277,8 +277,8 @@ Known drawn_noise(Random& r) {
 
 }  // namespace
 
-// The test checks 80 means, each over at least 100 windows of at least 20 elements. Such a mean is nearly
-// normal, so it deviates by more than six standard deviations with a probability of about 1e-8.
+// The test checks 80 means, each over at least 100 windows of at least 20 elements. The probability that a
+// mean is wrong by more than six standard deviations is about 1e-8.
 TEST_CASE("Window::noise: the estimates are not biased when the noise is known") {
     constexpr double allowed = 6;
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
@@ -325,7 +325,7 @@ TEST_CASE("Window::noise: windows that permit no estimate throw an Error that sa
     window.add(linear_loss(one.w, 0, 0));  // this micro-batch has a count of 0
     CHECK(window.finish().noise.without == 1);
     CHECK_THROWS_WITH(window.noise().scale(), contains("2 have been updated"));
-    // Windows without an update do not count.
+    // A window that makes no update is not part of the estimates.
     window.add(linear_loss(one.w, 2));
     window.add(linear_loss(one.w, std::numeric_limits<double>::quiet_NaN()));
     CHECK_FALSE(window.finish().stepped);
@@ -333,11 +333,11 @@ TEST_CASE("Window::noise: windows that permit no estimate throw an Error that sa
     window.add(linear_loss(one.w, 2));
     window.discard();
     CHECK(window.noise().windows + window.noise().without == 2);
-    // If the first micro-batch has a count of 0, the formula uses the next micro-batch as the first.
+    // If the first micro-batch has a count of 0, the formula uses the second micro-batch as the first.
     window.add(linear_loss(one.w, 0, 0));
     window.add(linear_loss(one.w, 3));
     window.add(linear_loss(one.w, 1));
-    // The trace is (2 * 9 - 2 * 4) / (1 - 1/2) = 20, and the square is 2 * 4 - 20 / 2 = -2.
+    // The estimated trace is (2 * 9 - 2 * 4) / (1 - 1/2) = 20, and the square is 2 * 4 - 20 / 2 = -2.
     CHECK(window.finish().noise.windows == 1);
     CHECK(std::abs(window.noise().trace() - 20) < 1e-12);
     CHECK(std::abs(window.noise().square() + 2) < 1e-12);
@@ -405,8 +405,8 @@ TEST_CASE("Window::save: a loaded window continues the noise estimate") {
         }
     }
 
-    // A window with the option `noise` may load a state that was saved without the option. A window whose
-    // first gradient was not measured gives no estimate.
+    // A window with the option `noise` may load a state that was saved without the option. If the window did
+    // not measure the gradient of its first micro-batch, the window gives no estimate.
     Training whole(false, Sum::running);
     for (const double gradient : gradients) whole.add(gradient);
     for (std::size_t cut = 0; cut <= 4; ++cut) {

@@ -43,7 +43,7 @@ template <class S> std::vector<std::function<std::unique_ptr<Optimizer<S>>(Param
     };
 }
 
-// Holds a random training run. Each step gives random gradients to some of the parameters.
+// A Training stores a random training run. Each step sets random gradients for some of the parameters.
 template <class S> struct Training {
     explicit Training(unsigned number) : seed(number), dice(number) {
         for (std::size_t k = 0; k < 2 + number % 4; ++k)
@@ -66,7 +66,7 @@ template <class S> struct Training {
                 to[k].backward(randn<S>(shapes[k], {.seed = seed, .stream = 100 * step + k}).value());
         }
     }
-    // Calls fold() for one more gradient, so that AdamA is in the middle of a window.
+    // If the optimizer is AdamA, calls fold() for one more gradient, so that an update is incomplete.
     void fold(Optimizer<S>& optimizer, std::size_t step) const {
         if (auto* const folding = dynamic_cast<AdamA<S>*>(&optimizer)) {
             set_gradients(optimizer.parameters(), step + 500);
@@ -289,7 +289,7 @@ TEST_CASE("AdamA::step: if an allocation fails, the step is complete or has no e
     const auto set_gradients = [](const AdamA<double>& adam, double g) {
         for (const Tensor64& each : adam.parameters()) each.backward(Array<double>::full(each.shape(), g));
     };
-    // One micro-batch is folded. The gradients of a second micro-batch are not folded yet.
+    // AdamA has folded one micro-batch. It has not folded the gradients of a second micro-batch yet.
     const auto made = [&] {
         auto adam = std::make_unique<AdamA<double>>(
             Parameters<double>{parameter<double>({0.5, 2}), parameter<double>({-1, 3, 4})});

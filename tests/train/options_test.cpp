@@ -1,5 +1,5 @@
 // Changes each option between saving and loading a training run. Loading must either throw an Error with both
-// values, or give the same bits as an uninterrupted run. docs/options.md shows the table.
+// values, or continue with the same bits as an uninterrupted run.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -19,7 +19,7 @@ namespace {
 
 using lesson::AdamA;
 
-// Returns the names of all fields of a struct. The macro does not compile if a name is missing or surplus.
+// Returns the names of all fields of a struct. The macro does not compile if the names are incomplete.
 #define TALLY_NAMES(object, ...)                                                                  \
     [] {                                                                                          \
         [[maybe_unused]] const auto& [__VA_ARGS__] = object;                                      \
@@ -49,7 +49,7 @@ const std::vector<std::string> adam_names =
     TALLY_NAMES(adam_options, learning_rate, beta1, beta2, eps, weight_decay);
 const std::vector<std::string> average_names = TALLY_NAMES(average_options, decay, bias_correction);
 
-// Holds a changed option and the expected error. If the change is allowed, `words` is empty.
+// Stores a changed option and the expected error message, which is empty if the change is allowed.
 template <class Options> struct Row {
     std::string option;
     std::function<void(Options&)> change;
@@ -65,7 +65,7 @@ void expect_every_option(const std::vector<Row<Options>>& rows, const std::vecto
     }
 }
 
-// Returns one line for each outcome. The line of an outcome lists all options that have this outcome.
+// Returns one line for each outcome, with a list of all options that have this outcome.
 template <class Options>
 std::string table_of(const std::string& kind, const std::vector<Row<Options>>& rows) {
     struct Line {
@@ -274,8 +274,8 @@ std::vector<Row<MovingAverage<double>::Options>> average_rows() {
          "bias_correction 0, here it is 1"}};
 }
 
-// Makes a window from `options` by make(), and saves the window after one update. Loads the state into a
-// window that make() makes from the changed options.
+// Calls make() with `options` to construct a window, and saves this window after one update. Loads the state
+// into a window that make() constructs from the changed options.
 template <class Options, class Make> void require_valid_rows(const std::string& kind, const Options& options,
                                                              const std::vector<Row<Options>>& rows,
                                                              const std::vector<std::string>& names,
@@ -361,7 +361,7 @@ TEST_CASE("Window::load: each changed option of a window, optimizer or average i
                        });
 }
 
-// AdamA needs no Window, because AdamA accumulates the micro-batches itself.
+// AdamA needs no Window, because AdamA itself accumulates the gradients of the micro-batches.
 TEST_CASE("AdamA::load: each changed option is rejected by its name") {
     const Tensor64 w = parameter({1.0, 2.0});
     TrainingState state;

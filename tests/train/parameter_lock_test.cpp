@@ -1,5 +1,5 @@
-// Tests that an open window locks its parameters and gradients. Any other write throws an Error, or the next
-// add() or finish() finds the write.
+// Tests that an open window locks its parameters and gradients. A write that bypasses the lock throws an
+// Error, or the next call of add() or finish() detects the write.
 #include "tally/train/parameter_lock.hpp"
 
 #include <functional>
@@ -27,7 +27,7 @@ namespace {
 using lesson::Accumulate, lesson::AdamA;
 using A = Array<double>;
 
-// A model with a weight of 1. The gradient is the mean of the items, which is 3 for (1, 2) and (3, 6).
+// A model with a weight of 1. The weight's gradient is the mean of the items, or 3 for (1, 2) and (3, 6).
 struct One {
     Tensor64 w = parameter(A({1, 1}, {1.0}));
     Sgd<double> sgd{{w}, {.learning_rate = 1}};
@@ -153,7 +153,7 @@ TEST_CASE("~Window: a window with gradients frees them, and the optimizer's next
     { Window<double>(one.sgd).add(one.loss({1})); }
     CHECK_THROWS_WITH(Window<double>(one.sgd), says);
 
-    // No Error is thrown while a different exception is active, or if the window was saved.
+    // The step throws no Error after another exception, or if the window was saved.
     CHECK_THROWS_AS(([&] {
                         Window<double> window(one.sgd);
                         window.add(one.loss({1}));

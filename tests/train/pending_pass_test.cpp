@@ -26,7 +26,7 @@ Array<S> data(std::uint64_t stream, S scale = 1) {
     return randn<S>({4, 3}, 0, scale, {.seed = 5, .stream = stream}).value();
 }
 
-// In this network, batch norm collects statistics, and dropout depends on the numbers of the items.
+// In this network, batch norm collects statistics, and dropout depends on the indices of the items.
 struct Net {
     Sequential<S> model{Linear<S>(3, 4, {1, 1}), BatchNorm<S>(4), Dropout<S>(0.5, 7),
                         Linear<S>(4, 1, {1, 2})};
@@ -42,7 +42,7 @@ struct Net {
     }
 };
 
-// Makes two updates of two micro-batches each. Calls `before` before each micro-batch.
+// Makes two updates, each with two micro-batches. Calls the function `before` before each micro-batch.
 std::vector<S> after(const std::function<void(Net&, Window<S>&)>& before) {
     Net net;
     Window<S> window(net.sgd, {.micro_batches = 2, .seed = 3});
@@ -124,7 +124,7 @@ TEST_CASE("Window::add: a loss belongs to the pass in which it was recorded") {
     window.finish();  // finish() also ends the ForwardPass
     CHECK_THROWS_WITH(window.add(c), stale_loss);
 
-    // Two forward passes with one ForwardPass would have equal masks, so the window rejects the second one.
+    // A second forward pass with the same ForwardPass would have equal dropout masks, so it is rejected.
     ForwardPass& pass = window.begin_micro_batch(4);
     window.add(net.loss(data(1), pass));
     CHECK_THROWS_WITH(window.add(net.loss(data(2), pass)), contains("begin_micro_batch() was not called"));
@@ -148,7 +148,7 @@ TEST_CASE("begin_micro_batch: items are numbered by the micro-batches that were 
 
 namespace {
 
-// Trains for 2 epochs. The loss function throws once, and then the training continues as `then` requires.
+// Trains for 2 epochs. The loss function throws in call `at`, and `then` says how the training continues.
 enum class Then { never, train_again, save_and_resume };
 
 std::vector<S> trained(int at, Then then, bool auto_size) {

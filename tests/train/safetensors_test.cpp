@@ -1,5 +1,5 @@
-// Tests safetensors files. The safetensors library reads files written by tally, and tally reads files
-// written by the library. An invalid file throws an Error with the file's name and the faulty byte.
+// Tests safetensors files. The Python library safetensors and tally read each other's files. An invalid file
+// throws an Error with the file's name and the position of the faulty byte.
 #include "tally/io/safetensors.hpp"
 
 #include <cstdlib>
@@ -123,7 +123,7 @@ TEST_CASE("load_safetensors: I64 numbers are read if they fit into int32") {
 
 namespace {
 
-// Writes strange_content() to a file. A Python program must read the expected arrays from this file.
+// Writes strange_content() to a file. A Python program reads the file and checks the arrays.
 void check_reading(const std::string& way) {
     const Folder folder;
     const detail::Safetensors content = strange_content();

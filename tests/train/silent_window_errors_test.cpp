@@ -136,7 +136,7 @@ TEST_CASE("Window::save: a window with batch norm requires the model") {
     CHECK_THROWS_WITH(window.save(state, "w"), message);
     window.save(state, "w", &model);
     window.discard();
-    // A different window cannot save the changed buffers either.
+    // Another window also throws, because this call of save() does not pass the model.
     CHECK_THROWS_WITH(Window<float>(optimizer).save(state, "w"), message);
 
     auto resumed = make();
@@ -144,7 +144,7 @@ TEST_CASE("Window::save: a window with batch norm requires the model") {
     Window<float> again(other);
     again.load(state, "w", &resumed);
     CHECK(resumed(ones({1, 1})).item() == model(ones({1, 1})).item());
-    // A window that loaded the changed buffers cannot save these buffers either.
+    // A window that has loaded the changed buffers also cannot save them without the model.
     CHECK_THROWS_WITH(again.save(state, "w"), message);
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("Optimizer::step: a variable that was replaced throws an Error") {
     mid_window.add(Loss(a * b));
     CHECK_THROWS_WITH(mid_window.finish(), contains("no variable refers to parameter 0 of (1) any more"));
     mid_window.discard();
-    // Only the optimizer refers to this parameter.
+    // No variable except the optimizer refers to this parameter.
     Sgd<float> alone({parameter({1.f})}, {.learning_rate = 0.5});
     sum(alone.parameters()[0] * 2).backward();
     CHECK_NOTHROW(alone.step());

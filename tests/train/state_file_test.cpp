@@ -1,5 +1,5 @@
-// Tests state files. A saved state can be loaded. An invalid file throws an Error with the file's name and
-// the faulty byte. A killed process leaves the old or the new file.
+// Tests state files. Loading returns the saved state. An invalid file throws an Error with the file's name
+// and the faulty byte's position. If saving is interrupted, the old or the new file is left.
 #include "tally/io/training_state.hpp"
 
 #include <cerrno>
@@ -94,7 +94,7 @@ std::string complaint(const std::string& bytes) {
     return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
 }
 
-// Returns the bytes of a file with an invalid array, but with a valid checksum.
+// Returns the bytes of a file that has an invalid array, but a valid checksum.
 std::string array_file(const std::string& axes_and_extents, const std::string& numbers) {
     return sealed(entry("w", 4, axes_and_extents + numbers));
 }
@@ -219,7 +219,7 @@ TEST_CASE("TrainingState::load: a file that cannot be read or written is named")
 
 namespace {
 
-// Returns a state whose numbers are all g. The length of the state also depends on g.
+// Returns a state in which all numbers are g. The length of the array in the state also depends on g.
 TrainingState generation(std::int64_t g) {
     TrainingState state;
     state.put("generation", g);
@@ -286,7 +286,7 @@ TEST_CASE("TrainingState::save: a failing file system call throws an Error, or t
         }
         generation(3).save(path);
         CHECK(same(TrainingState::load(path), generation(3)));
-        // A temporary file that cannot be deleted remains.
+        // If a temporary file cannot be deleted, the temporary file remains in the folder.
         CHECK(folder.files() <= (kind == Fault::once ? 1 : 2));
         if (call.empty()) break;
     }

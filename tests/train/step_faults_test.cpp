@@ -1,5 +1,5 @@
-// Lets each allocation of an update fail, either alone or with all later allocations. The update is complete
-// or has no effect, and a second attempt succeeds.
+// Makes each allocation of an update fail, either alone or with all later allocations. The update is either
+// complete or has no effect, and a second attempt succeeds.
 #include <memory>
 #include <string>
 #include <vector>

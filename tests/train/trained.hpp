@@ -1,4 +1,4 @@
-// A SmallTraining always computes the same bits. The tests of Trainer run and interrupt this training.
+// SmallTraining always computes the same bits, so that tests of Trainer can interrupt and resume it.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace tally::test {
 
 inline constexpr std::int64_t small_items = 22;
 
-// This training run has dropout, batch norm, Adam, a schedule, a moving average and gradient clipping.
+// A SmallTraining has dropout, batch norm, Adam, a schedule, a moving average and gradient clipping.
 class SmallTraining {
 public:
     struct Interrupted {};
@@ -43,7 +43,7 @@ public:
         };
     }
 
-    // Returns all parameters, buffers and averages.
+    // Returns the numbers in all parameters, buffers and averages.
     std::vector<double> numbers() {
         std::vector<double> all;
         const auto append = [&](const Array<double>& array) {

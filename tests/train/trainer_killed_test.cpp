@@ -1,5 +1,5 @@
-// Tests a training run that is repeatedly killed and resumed. The run ends with the same bits as an
-// undisturbed run, and the state file is always complete.
+// Tests that a training run which is killed and resumed several times ends with the right result. The result
+// has the same bits as the result of an undisturbed run, and the state file is always complete.
 #include <chrono>
 #include <filesystem>
 #include <random>
@@ -21,8 +21,8 @@ Trainer<double>::Options saving(const std::string& checkpoint, std::int64_t save
     return options;
 }
 
-// Trains in a child process. The child calls `before`, which can arrange the kill. Returns true if the
-// training ended.
+// Trains in a child process. The child process first calls `before`, which can arrange that the child process
+// is killed. Returns true if the training reached its end.
 template <class BeforeHand> bool train_in_child(const Trainer<double>::Options& options, BeforeHand before) {
     const int status = in_child([&] {
         before();
@@ -38,7 +38,7 @@ std::vector<double> uninterrupted() {
     return training.numbers();
 }
 
-// Resumes the training from the file, trains until the end, and returns the training's numbers.
+// Resumes the training from the file, trains until the last update, and returns the numbers of the model.
 std::vector<double> end_of(const Trainer<double>::Options& options) {
     SmallTraining training(options);
     training.trainer.train();
@@ -91,7 +91,7 @@ TEST_CASE("Trainer: a training killed at any file system call ends with the same
         const Folder folder;
         files(folder);
         bool ended = false;
-        // Each process runs longer than the previous process, so that the training run makes progress.
+        // Each process may run longer than the previous process, so that the training makes progress.
         for (std::int64_t at = n; !ended; at += 7) {
             ended = train_in_child(options, [&] { static const FileFault fault(Fault::kill, at); });
             killed += !ended;

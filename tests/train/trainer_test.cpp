@@ -1,5 +1,5 @@
-// Tests that a Trainer, even a resumed one, computes the same bits as a hand-written loop. Also tests the
-// printed lines.
+// Tests that a Trainer computes the same bits as a hand-written loop, also if the Trainer is resumed. Also
+// tests the lines that the Trainer prints.
 #include "tally/train/trainer.hpp"
 
 #include <cmath>
@@ -16,7 +16,7 @@
 namespace tally::test {
 namespace {
 
-// A model with a weight w. The loss of an item x is w * x, so the gradient of w is the mean of the items.
+// The loss of an item x with the weight w is w * x, so the gradient of w is the mean of the items.
 struct OneWeight {
     explicit OneWeight(std::vector<double> numbers) : x(Array<double>{0}) {
         const auto count = static_cast<std::int64_t>(numbers.size());
@@ -61,7 +61,7 @@ TEST_CASE("Trainer: the windows are those of a hand-written loop") {
     by_trainer.trainer.train();
     CHECK(by_trainer.trainer.updates() == 2 + 2 + 3 + 3);
 
-    // The 22 items are divided into 6 micro-batches of at most 4 items.
+    // The training divides the 22 items into 6 micro-batches of at most 4 items.
     const auto loss = by_hand.loss_of();
     Window<double> window(by_hand.adam, {.max_norm = 0.5,
                                          .schedule = SmallTraining::options().schedule,

@@ -1,5 +1,5 @@
-// Compares 50 updates of optimizers, clipping, averages and schedules with the results of PyTorch, which
-// tools/make-trajectories computed.
+// Compares 50 updates of optimizers, clipping, averages and schedules with PyTorch's results, which
+// tools/make-trajectories has recorded.
 #include <cmath>
 #include <memory>
 
@@ -16,7 +16,7 @@ using lesson::AdamA;
 
 const std::vector<Shape> shapes{{3}, {2, 2}, {}};
 
-// Returns an array with the numbers rule(0), rule(1), ..., which are exact in float.
+// Returns an array of the numbers rule(0), rule(1), ..., which float represents exactly.
 template <class S, class Rule> Array<S> by_rule(std::size_t tensor, Rule rule) {
     std::vector<S> numbers;
     for (std::int64_t e = 0; e < static_cast<std::int64_t>(shapes[tensor].size()); ++e)
@@ -57,7 +57,7 @@ std::unique_ptr<Optimizer<S>> optimizer_of(const Fixture& f, const std::vector<V
     throw std::runtime_error(f.name + " has no optimizer");
 }
 
-// Compares numbers with PyTorch's, in order. `worst` is the largest |difference| / max(1, |number|).
+// Compares numbers with PyTorch's. The field `worst` is the maximum of |difference| / max(1, |number|).
 template <class S> struct Compared {
     const std::vector<double>& wanted;
     std::size_t at = 0;
@@ -131,8 +131,8 @@ TEST_CASE("optimizers: fifty updates in double equal PyTorch's") {
     }
 }
 
-// Each update may add an error of one rounding to 24 bits. The largest error, which AdamA with weight decay
-// makes, is half of this bound.
+// Each update may add a rounding error of a number with 24 bits. AdamA with weight decay has the largest
+// error, which is half of this bound.
 TEST_CASE("optimizers: fifty updates in float differ from PyTorch's by one rounding per update") {
     for (const Fixture& f : all_but_schedules()) {
         INFO(f.name);

@@ -80,7 +80,7 @@ TEST_CASE("load_weights: the error lists all weights that do not fit, and the mo
     const auto before = values(model);
     model.save_weights(path);
     detail::Safetensors good = detail::load_safetensors(path);
-    // Writes numbers that the model does not have, so that a loaded number would be found.
+    // Writes numbers that the model does not contain, so that the test would notice a loaded number.
     for (auto& [name, tensor] : good.tensors) {
         auto& array = std::get<Array<double>>(tensor);
         array = Array<double>::full(array.shape(), 9);
@@ -167,7 +167,7 @@ TEST_CASE("load_weights: PyTorch's weights without metadata require an explicit 
     model.load_weights(path, WeightOrder::tally);
     CHECK(model(constant(Array<float>({1, 2}, {1, 10}))).value().to_vector() == std::vector<float>{31, 42});
 
-    // This matrix is not square.
+    // The matrix has the shape (3, 2), so only one order of weights fits the model.
     detail::save_safetensors(path, {{"0.weight", Array<float>({3, 2}, {1, 2, 3, 4, 5, 6})}});
     Sequential<float> wide(Linear<float>(2, 3, {1, 0}, {.bias = false}));
     CHECK_THROWS_WITH(wide.load_weights(path), contains("name it: WeightOrder::pytorch"));
@@ -199,7 +199,7 @@ TEST_CASE("load_weights: a file with any bit changed, or truncated anywhere, thr
         if (accepted(whole.substr(0, length))) FAIL("cut off at " << length);
     CHECK(crc64(as_bytes("56789"), crc64(as_bytes("1234"))) == crc64(as_bytes("123456789")));
 
-    // Files of other programs have no metadata of tally, so tally loads these files without a checksum.
+    // Files of other programs do not contain tally's metadata, so tally loads these files without a checksum.
     detail::Safetensors file = detail::load_safetensors(path);
     file.metadata.erase("tally.crc64");
     CHECK_THROWS_WITH(detail::parse_safetensors(as_bytes(detail::safetensors_bytes(file)), "w"),

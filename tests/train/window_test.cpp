@@ -1,5 +1,5 @@
-// Tests that a Window gives the gradient of the full batch for every split. Also tests incomplete windows,
-// values that are not finite and invalid calls.
+// Tests that a Window computes the gradient of the full batch for every split of the batch. Also tests
+// incomplete windows, infinite values, NaN and invalid calls.
 #include "tally/train/window.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 using lesson::Accumulate;
 
-// Generates a random two-layer network, its data and a kind of loss. loss() returns the loss of given rows.
+// Generates a random two-layer network, data and a kind of loss. loss() returns the loss of the given rows.
 struct RandomProblem {
     std::vector<Tensor64> parameters;
     Array<double> x, target, weights;
@@ -57,7 +57,7 @@ struct RandomProblem {
     }
 };
 
-// Returns random boundaries of consecutive micro-batches. The micro-batches may be unequal or empty.
+// Returns random boundaries of consecutive micro-batches, which may be unequal or empty.
 std::vector<std::int64_t> random_split(Random& r, std::int64_t rows) {
     std::vector<std::int64_t> at{0, rows};
     for (std::int64_t more = r.whole(0, 5); more-- > 0;) at.push_back(r.whole(0, rows));
@@ -92,7 +92,7 @@ TEST_CASE("invariant 12: the window's gradient equals the full batch's gradient 
         std::vector<double> weights(parts, 1);  // weight of the items of each micro-batch
         if (r.whole(0, 3) == 0)
             for (double& weight : weights) weight = r.between(0.1, 3);
-        // The expected gradient comes from one graph of all items, in which each part has its weight.
+        // The expected gradient is computed with one graph, in which each part has a weight.
         Tensor64 sum = problem.loss(0, 0).sum * 0;
         double total = 0;
         for (std::size_t i = 0; i < parts; ++i) {
@@ -101,7 +101,7 @@ TEST_CASE("invariant 12: the window's gradient equals the full batch's gradient 
             total += part.count.item() * weights[i];
         }
         if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; }))
-            // If no weights are given, the loss of all items is the reference.
+            // If no weights are given, the gradient of the loss of all items is the expected gradient.
             sum = problem.loss(0, problem.rows).sum;
         std::vector<std::vector<double>> want, before;
         for (const Array<double>& each :
@@ -158,7 +158,7 @@ TEST_CASE("invariant 12: trajectories of windows follow the full batch for every
 
 namespace {
 
-// Holds a model with one weight. The gradient of the weight is the mean of the items.
+// Defines a model with one weight. The gradient of the weight is the mean of the items.
 struct One {
     Tensor64 w = parameter({1.0});
     Sgd<double> sgd{{w}, {.learning_rate = 1}};

@@ -1,4 +1,4 @@
-// Runs the page's engine natively. Reads one request per line, and writes one line of JSON per request.
+// Runs the engine of docs/classroom.html as a native program. Answers each input line with a line of JSON.
 #include <bit>
 #include <iostream>
 #include <sstream>

@@ -34,7 +34,7 @@ template <class S> Var<Array<S>> swish(Var<Array<S>> x) {
     return custom("swish", forward, backward, std::move(x));
 }
 
-// Computes sqrt(1 + a² + b²), with a gradient for each of the two inputs.
+// Computes sqrt(1 + a² + b²) and a gradient for each of the inputs a and b.
 Tensor64 length(Tensor64 a, Tensor64 b) {
     using A = Array<double>;
     const auto forward = [](const A& x, const A& y) {

@@ -1,4 +1,4 @@
-// Tests shared memory, copies, versions and errors of as_xtensor(), as_writable_xtensor() and array_of().
+// Tests as_xtensor(), as_writable_xtensor() and array_of(), which share or copy memory and check versions.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// This program is for mpirun. If the program is started alone, it is a single process.
+// mpirun starts this program on several processes. Without mpirun, the program runs as a single process.
 #include <tally/distributed.hpp>
 
 int main() {

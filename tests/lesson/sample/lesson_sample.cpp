@@ -1,5 +1,5 @@
 // Shows a small lesson with all kinds of events, for tests of the kit. The environment variable SAMPLE_LESSON
-// makes the lesson misbehave.
+// makes the lesson fail in a chosen way.
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// If LibTorch is installed, runs a program with LibTorch as a third independent check.
+// Runs a program with LibTorch, if LibTorch is installed, as a third independent check.
 #include <torch/torch.h>
 
 #include <limits>
