@@ -157,8 +157,8 @@ Walks walks_of(Dice& dice) {
     return walks;
 }
 
-// Returns the order of the steps of a model with checkpoints. The model records the last step first. Before
-// each recording, the model recomputes the steps since the latest checkpoint.
+// Returns the order in which a model with checkpoints runs its steps. The model records the last step first.
+// Before each recording, the model recomputes the steps since the latest checkpoint.
 Runs runs_of(Dice& dice) {
     Runs runs;
     std::vector<std::size_t> kept{0};

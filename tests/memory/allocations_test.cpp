@@ -102,7 +102,7 @@ TEST_CASE("invariant 9: random numbers are written to their tensor directly", "[
 TEST_CASE("invariant 9: a training step allocates no tensor byte outside tally's allocator", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     Random random(9);
-    // The large arrays of this training step have at least 5 KiB. Its other host allocations are smaller.
+    // The large arrays of this training step have at least 5 KiB. Other host allocations are smaller.
     const Tensor x(random.array<float>({64, 48})),
         w1 = parameter(random.array<float>({48, 64})), b1 = parameter(random.array<float>({64})),
         gain = parameter(random.array<float>({64})), bias = parameter(random.array<float>({64})),

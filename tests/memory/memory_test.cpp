@@ -1,4 +1,4 @@
-// Tests the memory account, which stores bytes by memory class, peaks and budgets, with several threads.
+// Tests the memory account, which stores bytes by class, peaks and budgets, also with several threads.
 #include "tally/memory/memory.hpp"
 
 #include <algorithm>

@@ -23,7 +23,7 @@ public:
                double factor)
         : program_(program), evaluated_(evaluated), counts_(counts), name_(name), factor_(factor) {}
 
-    // With `exact`, which is for the engine, missing gradients and overflow are differences.
+    // `exact` is true for the engine, which must also reproduce missing gradients and overflow.
     std::string of(const Outcome& outcome, bool exact) {
         exact_ = exact;
         for (std::size_t i = 0; i < program_.steps.size(); ++i) {

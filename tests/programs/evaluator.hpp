@@ -16,7 +16,7 @@ struct TapeArray {  // an array on the tape
     bool recorded = false;  // depends on a parameter
 };
 
-// An Expected stores the gradient of step `place` after step `act`, or no gradient.
+// An Expected stores the gradient of step `place` after step `act`, if there is a gradient.
 struct Expected {
     int act, place;
     std::optional<std::vector<Bounded>> gradient;

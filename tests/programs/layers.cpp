@@ -62,7 +62,7 @@ TapeArray Evaluator::product(const Step& step) {
     return y;
 }
 
-// In conv2d, `whole` is {stride, padding}. In max_pool2d, `whole` is {size, stride}, and 0 means size.
+// In conv2d, `whole` is {stride, padding}. In max_pool2d, `whole` is {size, stride}, and stride 0 means size.
 TapeArray Evaluator::window(const Step& step) {
     Tape& t = tape_;
     const TapeArray& x = in(step, 0);
@@ -169,8 +169,8 @@ TapeArray Evaluator::normalised(const Step& step) {
     return y;
 }
 
-// Returns the sum of the losses, or with step.first the mean of the counted losses. In cross_entropy, `index`
-// is the labels, `whole` is {ignored} and `numbers` is {smoothing}. In info_nce, `numbers` is {temperature}.
+// Returns the sum of the losses, or if step.first is true, their mean. In cross_entropy, `index` is the
+// labels, `whole` is {ignored} and `numbers` is {smoothing}. In info_nce, `numbers` is {temperature}.
 TapeArray Evaluator::loss(const Step& step) {
     Tape& t = tape_;
     const TapeArray& a = in(step, 0);

@@ -104,7 +104,7 @@ TEST_CASE("published: tokens per chip from which an all-reduce is hidden") {
     const double flops = 4.59e14, axis = 1.8e11;
     CHECK(std::abs(tokens_to_hide_reduction({flops, axis}, 256) - 2550) < 0.005 * 2550);
     CHECK(std::abs(tokens_to_hide_reduction({flops, 3 * axis}, 256) - 850) < 0.005 * 850);
-    // For 8192 chips with 6.25e9 bytes/s each, the book computes 76 000 tokens, and later 75 000.
+    // For 8192 chips with 6.25e9 bytes/s each, the book computes 76 000 tokens, or "roughly 75 000".
     CHECK(std::abs(tokens_to_hide_reduction({8192 * flops, 8192 * 6.25e9}, 256) - 75000) < 0.03 * 75000);
 }
 
@@ -155,8 +155,8 @@ TEST_CASE("fastest: the best number of devices is finite, and decreases with mor
     for (const int micro_batches : {1, 8, 64}) {
         training.micro_batches = micro_batches;
         const int best = fastest(training, items, critical, 10000);
-        // The duration (1 + c/(N b P)) (t + 2 P latency) is shortest for P = sqrt(c t / (2 N b latency))
-        // devices, if t does not depend on P.
+        // With P devices, the duration is (1 + c/(N b P)) (t + 2 P latency), where t does not depend on P.
+        // The derivative is 0 at P = sqrt(c t / (2 N b latency)).
         const double t = micro_batches * 0.2 + 2 * 4e9 / 25e9 - 2 * 5e-6;
         const double expected = std::sqrt(critical * t / (2 * micro_batches * items * 5e-6));
         INFO("N = " << micro_batches << ": " << best << ", expected about " << expected);

@@ -13,7 +13,7 @@ namespace tally::test {
 
 using Role = detail::Diagram::Role;
 
-// Builds a diagram with one call per box. If a box has a gradient, every edge to the box has a gradient.
+// Builds a diagram with one call per box. Edges from a box with a gradient send a gradient back.
 class Sketch {
 public:
     detail::Diagram diagram;

@@ -302,7 +302,7 @@ TEST_CASE("Sum::exact: infinities of several micro-batches add up as in a runnin
         window.discard();
     }
     CHECK(w.item() == 1);
-    // Partial sums overflow, but the sum of all gradients is finite. With Sum::running it would be infinite.
+    // Partial sums overflow, but the total is finite. With Sum::running the total would be infinite.
     Window window(sgd, {.reduction = Reduction::sum, .sum = Sum::exact});
     const float most = std::numeric_limits<float>::max();
     for (const float x : {most, most, -most, -most, 0.5f}) window.add(term(w, x));

@@ -85,7 +85,7 @@ template <class S> void convolve(Net<S>& net, bool bias) {
                    (net.extents[2] + 2 * padding - side) / stride + 1};
 }
 
-// Adds every element-wise operation to the table. Its operand is a parameter or the output of a layer.
+// Adds every element-wise operation to the table. The operand is a parameter or a layer's output.
 template <class S> std::vector<Kind<S>> with_every_formula(std::vector<Kind<S>> all) {
     using N = Net<S>;
     using V = Var<Array<S>>;

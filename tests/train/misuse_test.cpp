@@ -104,7 +104,7 @@ Tensor64 call_in_backward(const std::function<void()>& call, const Tensor64& x) 
         x);
 }
 
-// Returns true if the call can find no gradient in the parameter. While a window with exact sums adds a
+// Returns true if the call finds no gradient in the parameter. While a window with exact sums adds a
 // micro-batch, the window has not yet added the gradient to the parameter.
 bool finds_no_gradient(const Call& call, int state) {
     return Program::how == Sum::exact && state == adding &&
@@ -174,8 +174,8 @@ Outcome observe(const Call& call, State state) {
 enum Moment { recorded, in_backward, after_backward_pass, first_run, second_run, moments };
 const char* const moment_names[] = {"recorded", "in backward", "after backward", "first run", "again"};
 
-// The loss x w²/2 + 8 w contains the function w², whose gradient is computed last. `call` may run inside this
-// function.
+// Computes the gradient of the loss x w²/2 + 8 w. `call` may run inside the function w², whose backward
+// function runs last.
 Outcome observe(const Call& call, Moment moment) {
     if (rule(call.kind).graph[moment] == '-') return {'-', ""};
     Program program;

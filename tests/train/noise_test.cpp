@@ -172,8 +172,8 @@ TEST_CASE("Window::noise: the estimates solve the two equations, and the weights
 }
 
 TEST_CASE("Window::noise: micro-batches of one and two items give the numbers of the literature's formula") {
-    // The first gradient (3, 4) has the squared norm 25, and the mean of all 3 gradients has the norm² 5. So
-    // square = (3 * 5 - 1 * 25) / (3 - 1) = -5, and trace = (25 - 5) / (1 - 1/3) = 30.
+    // The first gradient (3, 4) has the squared norm 25, and the mean of 3 gradients has the squared norm 5.
+    // So the square is (3 * 5 - 1 * 25) / (3 - 1) = -5, and the trace is (25 - 5) / (1 - 1/3) = 30.
     const Tensor64 w = parameter(Array<double>({2}, {1, 1}).to(here()));
     Sgd<double> sgd({w}, {.learning_rate = 0.1});
     Window<double> window(sgd, {.noise = true});
@@ -333,7 +333,7 @@ TEST_CASE("Window::noise: windows that permit no estimate throw an Error that sa
     window.add(linear_loss(one.w, 2));
     window.discard();
     CHECK(window.noise().windows + window.noise().without == 2);
-    // If the first micro-batch has a count of 0, the formula uses the second micro-batch as the first.
+    // If the first micro-batch has a count of 0, the formula starts with the second micro-batch.
     window.add(linear_loss(one.w, 0, 0));
     window.add(linear_loss(one.w, 3));
     window.add(linear_loss(one.w, 1));

@@ -289,7 +289,7 @@ TEST_CASE("AdamA::step: if an allocation fails, the step is complete or has no e
     const auto set_gradients = [](const AdamA<double>& adam, double g) {
         for (const Tensor64& each : adam.parameters()) each.backward(Array<double>::full(each.shape(), g));
     };
-    // AdamA has folded one micro-batch. It has not folded the gradients of a second micro-batch yet.
+    // AdamA has folded the gradients of one micro-batch, but not those of a second micro-batch.
     const auto made = [&] {
         auto adam = std::make_unique<AdamA<double>>(
             Parameters<double>{parameter<double>({0.5, 2}), parameter<double>({-1, 3, 4})});

@@ -153,7 +153,7 @@ TEST_CASE("~Window: a window with gradients frees them, and the optimizer's next
     { Window<double>(one.sgd).add(one.loss({1})); }
     CHECK_THROWS_WITH(Window<double>(one.sgd), says);
 
-    // The step throws no Error after another exception, or if the window was saved.
+    // step() throws no Error if another exception destroyed the window, or if the window was saved.
     CHECK_THROWS_AS(([&] {
                         Window<double> window(one.sgd);
                         window.add(one.loss({1}));

@@ -124,7 +124,7 @@ TEST_CASE("Window::add: a loss belongs to the pass in which it was recorded") {
     window.finish();  // finish() also ends the ForwardPass
     CHECK_THROWS_WITH(window.add(c), stale_loss);
 
-    // A second forward pass with the same ForwardPass would have equal dropout masks, so it is rejected.
+    // A second forward pass with one ForwardPass would have equal dropout masks, so its loss is rejected.
     ForwardPass& pass = window.begin_micro_batch(4);
     window.add(net.loss(data(1), pass));
     CHECK_THROWS_WITH(window.add(net.loss(data(2), pass)), contains("begin_micro_batch() was not called"));

@@ -131,8 +131,8 @@ TEST_CASE("optimizers: fifty updates in double equal PyTorch's") {
     }
 }
 
-// Each update may add a rounding error of a number with 24 bits. AdamA with weight decay has the largest
-// error, which is half of this bound.
+// Each update may add one rounding error of a float, which has 24 significant bits. AdamA with weight decay
+// has the largest error, which is half of this bound.
 TEST_CASE("optimizers: fifty updates in float differ from PyTorch's by one rounding per update") {
     for (const Fixture& f : all_but_schedules()) {
         INFO(f.name);
