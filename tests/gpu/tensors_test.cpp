@@ -1,5 +1,5 @@
-// Tests that gpu::in_launches() processes many tensors with few kernel launches. Each element occurs in one
-// launch only, and each launch has a limited size.
+// Tests that gpu::in_launches() processes many tensors with few kernel launches. Also tests that each element
+// is processed once, and that each launch has a limited size.
 #include "kernel_testing.hpp"
 #include "tally/gpu/on_host.hpp"
 

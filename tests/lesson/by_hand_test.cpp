@@ -1,5 +1,5 @@
-// Compares the engine of lessons/00_by_hand.cpp with tally on random programs. All gradients must have equal
-// bits.
+// Compares the engine of lessons/00_by_hand.cpp with tally on random programs. The gradients of both engines
+// must have equal bits.
 #include <bit>
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Tests that shuffling gives every option each position equally often, and that typed numbers are recognised.
+// Tests that shuffling gives every option each position equally often. Also tests how typed numbers are read.
 #include "course/kit/prediction.hpp"
 
 #include <map>

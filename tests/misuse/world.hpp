@@ -1,4 +1,4 @@
-// Defines valid and wrong arguments of the generated calls, and comparisons of results.
+// Defines valid and wrong arguments of the calls that the misuse tests generate, and comparisons of results.
 #pragma once
 
 #include <unistd.h>

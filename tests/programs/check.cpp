@@ -1,4 +1,4 @@
-// Compares the results of a program with the numbers on a Tape. Each number may differ by eight error bounds.
+// Compares results of a program with a Tape. Each number may differ by eight times its error bound.
 #include "programs/check.hpp"
 
 #include <algorithm>

@@ -66,7 +66,7 @@ private:
         outcome_.shapes[place] = Extents(y.shape().begin(), y.shape().end());
     }
 
-    // Returns true if no later step reads the value. Returns false for leaves to keep their gradients.
+    // Returns true if no later step reads the value. Returns false for leaves, which need their gradients.
     bool ends_at(int place, int step) const {
         return moves_ && last_[static_cast<std::size_t>(place)] <= step &&
                !is_leaf(program_.steps[static_cast<std::size_t>(place)].op);

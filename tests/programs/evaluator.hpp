@@ -26,7 +26,7 @@ class Evaluator {
 public:
     explicit Evaluator(const Program& program) : program_(program), tape_(program.wide, program.special) {}
 
-    // Evaluates the next step. Throws Invalid, without a change, if the step cannot be evaluated.
+    // Evaluates the next step. Throws Invalid and changes nothing if the step cannot be evaluated.
     void step();
     void run() {
         while (values_.size() < program_.steps.size()) step();

@@ -169,7 +169,7 @@ TapeArray Evaluator::normalised(const Step& step) {
     return y;
 }
 
-// Returns the sum of the losses, or if step.first is true, their mean. In cross_entropy, `index` is the
+// Returns the sum of the losses, or their mean if step.first is true. In cross_entropy, `index` is the
 // labels, `whole` is {ignored} and `numbers` is {smoothing}. In info_nce, `numbers` is {temperature}.
 TapeArray Evaluator::loss(const Step& step) {
     Tape& t = tape_;

@@ -1,4 +1,4 @@
-// Prints programs as text, and computes properties of programs without an evaluation.
+// Prints programs as text, and computes properties of programs without running the programs.
 #include "programs/program.hpp"
 
 #include <algorithm>

@@ -130,7 +130,7 @@ struct Boundary {
 };
 Boundary boundary_of(const Program& program, const Block& block);
 
-// Returns the outermost block at `step` inside block `around`, or -1. If `around` is -1, searches all blocks.
+// Returns the outermost block in `around` that begins at `step`, or -1. -1 as `around` means all blocks.
 int block_at(const Program& program, int step, int around);
 
 // An Invalid is thrown if no library can run the program, for example because shapes do not fit.

@@ -4,8 +4,8 @@
 // Values are long double. Each value has an error e, which bounds the rounding error of the same computation
 // in the program's number type. The error e is the sum of the operands' errors, each multiplied by a
 // derivative, plus one rounding error (Higham, "Accuracy and Stability of Numerical Algorithms", 3.3).
-// Gradients have the same kind of bound, for which the tape also uses second derivatives. Comparisons permit
-// several times e, because kernels may use other formulas.
+// Gradients have the same kind of bound, for which the tape also uses second derivatives. A comparison
+// permits several times e, because kernels may use other formulas.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +60,7 @@ public:
     int pow(int a, int b);
     int maximum(int a, int b, Number sign);  // returns the minimum if sign is -1
     int sum(const std::vector<int>& all);
-    // Returns the maximum. If `shared`, all equal maxima share the gradient, else the first gets all.
+    // Returns the maximum. If `shared` is true, equal maxima share the gradient equally.
     int largest(const std::vector<int>& all, bool shared);
 
     const Bounded& operator[](int x) const { return nodes_[static_cast<std::size_t>(x)].y; }

@@ -156,7 +156,7 @@ TEST_CASE("fastest: the best number of devices is finite, and decreases with mor
         training.micro_batches = micro_batches;
         const int best = fastest(training, items, critical, 10000);
         // With P devices, the duration is (1 + c/(N b P)) (t + 2 P latency), where t does not depend on P.
-        // The derivative is 0 at P = sqrt(c t / (2 N b latency)).
+        // The duration is shortest for P = sqrt(c t / (2 N b latency)).
         const double t = micro_batches * 0.2 + 2 * 4e9 / 25e9 - 2 * 5e-6;
         const double expected = std::sqrt(critical * t / (2 * micro_batches * items * 5e-6));
         INFO("N = " << micro_batches << ": " << best << ", expected about " << expected);

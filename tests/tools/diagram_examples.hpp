@@ -13,7 +13,7 @@ namespace tally::test {
 
 using Role = detail::Diagram::Role;
 
-// Builds a diagram with one call per box. Edges from a box with a gradient send a gradient back.
+// Builds a diagram with one call per box. If a box has a gradient, its outgoing edges send a gradient back.
 class Sketch {
 public:
     detail::Diagram diagram;

@@ -1,4 +1,4 @@
-// Tests Items and rows(). Each epoch contains every item once. The order depends only on seed and epoch.
+// Tests Items and rows(). Each epoch contains every item once, in an order that seed and epoch determine.
 #include "tally/train/batches.hpp"
 
 #include <algorithm>

@@ -70,7 +70,7 @@ template <class S> std::vector<std::vector<S>> state_of(Module<S>& model) {
     return all;
 }
 
-// Makes two updates with unequal micro-batches. Returns the states before and after the last update.
+// Makes two updates with unequal micro-batches. Returns the model's states before and after the last update.
 template <class S, class Make>
 std::vector<std::vector<S>> trained(Make make, const Shape& item, std::uint64_t seed,
                                     const std::vector<std::size_t>& sizes, bool nested) {

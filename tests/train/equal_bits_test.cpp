@@ -1,5 +1,5 @@
 // Tests that the split of a batch, the number of threads and the use of checkpoints change no bit of
-// gradients and weights. The last tests show the exceptions, and a remedy for each exception.
+// gradients and weights. The last tests show the cases in which bits change, and a remedy for each case.
 #include <cstdlib>
 #include <fstream>
 #include <map>

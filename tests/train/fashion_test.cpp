@@ -1,5 +1,5 @@
-// Tests load_fashion() and generated_fashion(). Files that do not match throw an Error. A generated picture
-// depends only on the seed and on its index.
+// Tests load_fashion() and generated_fashion(). A pair of files that do not match throws an Error. A
+// generated picture depends only on the seed and on its index.
 #include "course/data/fashion.hpp"
 
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // A FileFault makes the n-th file system call fail, either alone or with all later calls. A FileFault can
-// also kill the process before this call.
+// also kill the process before the n-th call.
 #pragma once
 
 #include <cerrno>

@@ -1,5 +1,5 @@
 // Tests MicroBatchSize. The update must equal the update with the undivided batch. An attempt that runs out
-// of memory must have no effect. If no size fits, the Error states the required bytes.
+// of memory must have no effect. If no micro-batch size fits, the Error states the required bytes.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>

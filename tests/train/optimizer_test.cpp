@@ -1,5 +1,5 @@
 // Tests that optimizers skip parameters without a gradient, continue with the same bits after loading, and
-// reject invalid arguments. Also tests memory and AdamA.
+// reject invalid arguments. Also tests AdamA, and the memory that optimizers use.
 #include "tally/train/optimizer.hpp"
 
 #include <cmath>

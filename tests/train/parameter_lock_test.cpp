@@ -27,7 +27,7 @@ namespace {
 using lesson::Accumulate, lesson::AdamA;
 using A = Array<double>;
 
-// A model with a weight of 1. The weight's gradient is the mean of the items, or 3 for (1, 2) and (3, 6).
+// This model has a weight of 1. The gradient is the mean of the items, which is 3 for (1, 2) and (3, 6).
 struct One {
     Tensor64 w = parameter(A({1, 1}, {1.0}));
     Sgd<double> sgd{{w}, {.learning_rate = 1}};
