@@ -1,4 +1,4 @@
-// Implements the thread ids, the destruction and the error messages of nodes.
+// Assigns thread ids, destroys nodes, and throws the errors of the graph.
 #include "tally/autograd/node.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::uint32_t assign_thread_id() {
     return context.thread_id = ++last;
 }
 
-// If destroy() calls destroy_iteratively() again, the inner call adds its node to the list of the outer call.
+// Destroying a backward function that owns a Var calls this function again. The inner call extends the list.
 void destroy_iteratively(Node* pending) {
     if (context.pending_destruction) {
         pending->next_to_destroy = *context.pending_destruction;

@@ -54,7 +54,7 @@ public:
     }
     // ---- for the engine ----
     // Runs the backward function, and then drops the inputs, the saved values and the BackwardPass's
-    // reference to this node.
+    // reference to this node. If the backward function throws, the BackwardPass keeps the reference.
     virtual void backward(detail::BackwardPass&) = 0;
     // Clears the leaf gradients that a backward function created before it threw. Other gradients stay.
     virtual void clear_first_writes() {}
@@ -96,7 +96,7 @@ inline void unref(Node* node) {
     }
 }
 
-// Drops a reference to `node`. If no reference is left, adds the node to `pending`.
+// Use this unref() in destroy(). destroy_iteratively() frees the nodes of `pending`, so calls do not nest.
 inline void unref(Node* node, Node*& pending) {
     if (--node->refs == 0) {
         node->next_to_destroy = pending;
@@ -108,7 +108,7 @@ inline void unref(Node* node, Node*& pending) {
 [[noreturn]] void throw_empty(const char* call);
 [[noreturn]] void throw_inside_checkpoint();
 [[noreturn]] void throw_bad_learning_rate(double rate);
-// Throws if two parameters of an sgd_step() are the same node.
+// Throws if two parameters of an sgd_step() are the same node. Each pair is a node and its index.
 void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameters);
 [[noreturn]] void throw_no_gradient(const Node& node, const std::string& description);
 [[noreturn]] void throw_gradient_not_needed(std::size_t input);

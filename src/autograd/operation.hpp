@@ -111,7 +111,7 @@ private:
 template <class T, class Name, class Nodes, class Backward, class... Saves> class Operation final
     : public ValueNode<T> {
 public:
-    // The attribute flatten makes this constructor and free() faster, because inlined code is shorter.
+    // The attribute flatten makes this constructor and free() faster, because it shortens the code.
     [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Saves...>& saves, Backward&& function)
         : ValueNode<T>(std::move(v), State::fresh),
           saved_(saved_values(saves, &v)),
@@ -200,7 +200,7 @@ private:
     }
 
     using Values = std::tuple<typename Saves::saved...>;
-    // Returns the values to save, after the output was moved from `before_move` to this node.
+    // Call this while the inputs still have values. The output has moved from `before_move` to this node.
     Values saved_values(const std::tuple<Saves...>& saves, const T* before_move) const {
         return std::apply(
             [&](const auto&... each) { return Values(each.resolve(before_move, &this->value)...); }, saves);

@@ -35,7 +35,7 @@ template <class Op>
             const backward_check::BackwardCall<T> call{operation.op(), operation.gradient,
                                                        operation.gradients(), context.thread_id};
             const auto has_gradient = [](const GradientRef<T>& grad) { return grad && grad.is_present(); };
-            // If a gradient exists, a missing write is visible only in empty temporary nodes.
+            // An existing gradient would hide a missing write, so custom functions first run on temporaries.
             bool any_gradient = false;
             for (const GradientRef<T>& grad : call.grads) any_gradient = any_gradient || has_gradient(grad);
             if constexpr (Op::custom)

@@ -60,7 +60,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
     return y;
 }
 
-// Creates the node of a computed value. The argument `inputs` is a tuple of references or a vector.
+// Creates a node for a value, and releases the inputs. `inputs` is a tuple of references or a vector.
 template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> make_node(Name&& name, T&& value, const std::tuple<Saves...>& saves,
                                                Backward&& backward, Inputs& inputs) {

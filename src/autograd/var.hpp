@@ -181,7 +181,7 @@ public:
         node.clear_gradient();
         detail::reset(node.gradient);
     }
-    // If the gradient is present, calls f(value, gradient), which changes the value in place by
+    // If the gradient is present, calls f(value, gradient), which changes the value in place through
     // value.writable(). A later backward() through an operation that saved the old value throws.
     template <class F> void update(F f) const {
         if (leaf("update").has_gradient())
@@ -236,7 +236,7 @@ public:
     bool is_last_handle() const {
         return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->keeps_values;
     }
-    // Drops this handle, and frees the value if no handle remains. Returns null unless `keep_ref` is true.
+    // Drops this handle. The last handle frees the value. If `keep_ref`, returns a new reference, else null.
     [[gnu::always_inline]] detail::ValueNode<T>* into_node(bool keep_ref) && {
         detail::ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {

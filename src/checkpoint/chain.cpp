@@ -84,7 +84,7 @@ std::optional<detail::Segmentation> cut_within(const std::vector<detail::LayerBy
             snapshots[to] = held;
             begins[to] = from;
         }
-        // Starting the last segment as early as possible minimises recomputation.
+        // The last segment does not run again, so its earliest possible start minimises recomputation.
         if (!snapshots[to] || *snapshots[to] + segment_peak(layers, to, n) > bytes) continue;
         detail::Segmentation cut{.sizes = {n - to}, .recomputed = to};
         for (std::size_t end = to; end > 0; end = begins[end])

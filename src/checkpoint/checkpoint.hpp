@@ -1,8 +1,8 @@
 // checkpoint(f, x...) does not keep the graph of f. backward() runs f again to record the graph.
 //
-// Gradients have the same bits as without a checkpoint, because the backward pass visits the newest nodes
-// first. Parameters that f captures receive gradients as usual. A checkpointed function must depend only on
-// its arguments and on captured values, which backward() checks.
+// The new nodes of f join the running backward pass, which visits the newest nodes first. Gradients are thus
+// added in the same order, and have the same bits, as without a checkpoint. Parameters that f captures get
+// gradients as usual. f must depend only on its arguments and captured values. backward() checks this rule.
 //
 //     Tensor y = checkpoint([&](const Tensor& h) { return relu(linear(h, w, b)); }, x);
 #pragma once

@@ -55,7 +55,7 @@ void CheckpointTrace::require_same_operation(const OpInfo& operation) {
     const auto described = [&] { return "operation " + std::to_string(which + 1) + " "; };
     if (which >= log_.operations.size())
         throw Error("[checkpoint] the first run had " + std::to_string(log_.operations.size()) +
-                    " operations, and the second run continues with '" + op + "'; repeat the operations");
+                    " operations, but the second run adds '" + op + "'; both runs must do the same");
     const TraceLog::Operation& before = log_.operations[which];
     if (before.op != op)
         throw Error("[checkpoint] " + described() + "was '" + before.op + "' and is now '" + op +
@@ -89,7 +89,7 @@ void CheckpointTrace::finish_replay(const std::vector<const Node*>& results) con
     if (next_index() < log_.operations.size())
         throw Error("[checkpoint] the first run had " + std::to_string(log_.operations.size()) +
                     " operations, and the second run had only " + std::to_string(next_index()) +
-                    "; repeat the operations");
+                    "; both runs must do the same");
     if (results.size() != log_.results.size())
         throw Error("[checkpoint] the first run returned " + std::to_string(log_.results.size()) +
                     " results, and the second run " + std::to_string(results.size()));

@@ -1,8 +1,8 @@
 // Revolve runs backward() through l steps with c snapshots, and recomputes as few steps as possible.
 //
 // The algorithm is from Griewank and Walther, "Algorithm 799: revolve", 2000. A snapshot is the input of a
-// step. The input x of the chain counts as a snapshot. To compute the inputs of steps, Revolve runs p(l, c) =
-// r l - C(c + r, r - 1) steps without recording, where r is the smallest number with C(c + r, c) >= l.
+// step, and x counts as a snapshot. Each step is recorded once. To compute inputs, Revolve also runs p(l, c)
+// = r l - C(c + r, r - 1) steps without recording. r is the smallest number with C(c + r, c) >= l.
 //
 //     Revolve<Array<float>> chain(steps, 3);
 //     Tensor y = chain(x);        // y.backward() runs steps again, from the nearest snapshot

@@ -59,7 +59,7 @@ void CheckpointTrace::log_op(const OpInfo& operation) {
                                input_checksum(operation), std::exchange(captured_, {})});
 }
 
-// Throws Error if a recomputed value differs from the first run.
+// Throws Error if a recomputed value differs from the first run. Restores or drops a skipped value.
 void CheckpointTrace::replay_op(OpInfo& operation) {
     note_captured_inputs(operation);
     require_same_operation(operation);

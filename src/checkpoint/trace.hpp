@@ -88,7 +88,8 @@ public:
     bool is_recomputing() const { return !is_first_run() || (outer_ && outer_->is_recomputing()); }
 
     // Ends the first run. For each result that must be saved, returns the index of the operation. A result
-    // must be saved if a backward function reads it and the second run does not compute it.
+    // must be saved if a backward function reads the result and the second run does not compute the result.
+    // `can_save` is false if the caller does not store saved results.
     std::vector<std::optional<std::size_t>> end_first_run(const std::vector<const Node*>& results,
                                                           bool can_save = true);
     void finish_replay(const std::vector<const Node*>& results) const;

@@ -80,8 +80,8 @@ template <class S> [[gnu::noinline]] void store_part(Batch<S> v, S* p, std::size
 
 }  // namespace tally::cpu
 
-// formulas.hpp calls these functions with batches. The compiler prefers these functions to the templates of
-// xsimd. Large functions are compiled once in batch.cpp, not in every loop.
+// formulas.hpp finds these functions for batches by argument-dependent lookup. The compiler prefers these
+// functions to the templates of xsimd. Large functions are compiled once in batch.cpp, not in every loop.
 namespace xsimd {
 
 // Returns a * b + c, rounded once. (xsimd 8's fma rounds twice on some processors.)

@@ -187,6 +187,7 @@ void zip_back(const void* functor, const StridedIndex<2>& walk, const S* dy, con
         });
 }
 
+// The compiler vectorises the plain loops of where() and where_back().
 template <class S>
 void where(const StridedIndex<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
     const std::size_t length = row_length(walk);

@@ -17,7 +17,7 @@ template <class S> struct Matrix {
     }
 };
 
-// Stores the destination of a product and the initial values of its sums.
+// Describes the destination of a product, and the rows with the initial values of the sums, or null for -0.
 template <class S> struct Sums {
     S* at;
     std::size_t pitch;  // from row to row
@@ -52,7 +52,7 @@ private:
     void* memory_;
 };
 
-// Multiplies a (m, k) by b (k, n), and stores the sums in c (m, n). m, n and k must not be 0.
+// Computes c (m, n) = c.start + a (m, k) · b (k, n). m, n and k must not be 0.
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Sums<S> c, const Workspace& workspace);
 

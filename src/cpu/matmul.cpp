@@ -153,7 +153,7 @@ template <class S>
 
 // ---- large products in the defined order ----
 
-// Returns the number of parts of a product, so that each part has at least `least` multiply-adds.
+// Returns a number of parts that each have at least `least` multiply-adds and one `unit` of `extent`.
 std::size_t parts_of(std::size_t work, std::size_t least, std::size_t extent, std::size_t unit) {
     const auto max_parts = static_cast<std::size_t>(threads());
     return max_parts < 2 ? 1 : std::max<std::size_t>(1, std::min({max_parts, work / least, extent / unit}));
@@ -205,7 +205,7 @@ template <class S>
     const auto rows = [&](std::size_t first, std::size_t count) {
         add_outer_rows(a + first, b, from(c, first * p.n), count, p.n);
     };
-    // Each part is a multiple of `unit` rows, so two threads never write to one cache line.
+    // `unit` rows end at the end of a cache line, so no thread reads elements that another thread may write.
     constexpr std::size_t unit = line / sizeof(float);
     const bool in_lines = reinterpret_cast<std::uintptr_t>(c.dst) % line == 0;
     const std::size_t parts = in_lines ? parts_of(p.m * p.n, least, p.m, unit) : 1;

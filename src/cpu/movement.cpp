@@ -117,7 +117,7 @@ template <class S> void gather(const StridedIndex<1>& walk, const S* x, Into<S[]
     });
 }
 
-// Sets the elements of x to the initial value of a sum.
+// Sets the elements of x that `walk` visits to the initial value of a sum.
 template <class S> void clear(const StridedIndex<1>& walk, S* x) {
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);

@@ -1,4 +1,4 @@
-// Implements layer norm. The sums over each row use SIMD lanes.
+// Implements layer norm. The sums over each row use SIMD lanes. The gain's gradient is summed row by row.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// Defines all kernels as plain loops for any scalar type. Tests compare fast kernels with the plain loops.
+// Defines all kernels as plain loops for any scalar, such as Dual. Tests compare fast kernels with the loops.
 #pragma once
 
 #include <cmath>
@@ -39,7 +39,8 @@ void zip(const void* f, const StridedIndex<2>& walk, const S* a, const S* b, S* 
     });
 }
 
-// Computes the gradient of operand 0 or 1. The functor receives dy instead of an array that was not saved.
+// Computes the gradient of operand 0 (a) or 1 (b). The functor does not read an array that was not saved, so
+// the functor receives dy instead of this array.
 template <class F, std::size_t operand, class S> void zip_back(const void* f, const StridedIndex<2>& walk,
                                                                const S* dy, const S* a, const S* b,
                                                                const S* y, Into<S[]> d) {

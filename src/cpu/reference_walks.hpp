@@ -54,7 +54,7 @@ void sum_along(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]
 
 // ---- windows over images ----
 
-// For each element of a window, calls visit(index in the columns, is inside the image, index in the image).
+// Calls visit(index in the columns, is inside the image, index in the image) for each element of each window.
 template <class Visit>
 void each_place(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;

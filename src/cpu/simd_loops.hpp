@@ -178,7 +178,7 @@ template <class S> [[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
     return sum_in_lanes<S>(n, Identity(), Contiguous<S>{x});
 }
 
-// Adds f(x[i]...) for all i < n to `start`. More than `ordered` terms are added in lanes.
+// Adds f(x[i]...) for all i < n to `start`. Adds at most `ordered` terms in order, but more terms in lanes.
 template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
     constexpr std::size_t chunk = 256;
     const bool in_order = n <= ordered;
@@ -271,7 +271,8 @@ template <std::size_t most = strip, class Body> void for_column_tiles(std::size_
     for (std::size_t i = 0; i < columns; i += most) body(i, std::min(most, columns - i));
 }
 
-// Recursively sums `rows` rows from row `first` on. The function add() sums at most block_of_rows rows.
+// Stores the sum of `rows` rows from row `first` on in total[0, width), for width <= wide_strip. add() must
+// sum a block of at most block_of_rows rows.
 inline constexpr std::size_t block_of_rows = 128;
 template <class S, class Add>
 void sum_in_halves(std::size_t first, std::size_t rows, std::size_t width, S* total, Add add) {

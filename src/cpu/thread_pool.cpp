@@ -42,7 +42,8 @@ private:
     sigset_t before_;
 };
 
-// Polls for a while before sleeping, because waking a sleeping thread takes tens of microseconds.
+// Polls for a while before sleeping, because products follow each other within microseconds, but waking a
+// sleeping thread takes tens of microseconds.
 template <class GiveWay> void wait_while(const std::atomic<unsigned>& word, unsigned seen,
                                          std::chrono::microseconds awake, GiveWay give_way) {
     using Clock = std::chrono::steady_clock;
@@ -105,8 +106,9 @@ private:
             calls.fetch_add(1);
             calls.notify_one();
         }
-        // The system may wake a thread on the caller's core, where the thread must wait until the caller is
-        // finished. The function call() therefore wakes the thread on a different core.
+        // The system may wake a thread on the caller's core, where the thread would start only after the
+        // caller has finished all parts. call() therefore wakes the thread on a different core if the thread
+        // waits on the caller's core, or has not yet woken up for the last call.
         void call() {
             const int here = this_core();
             if (core == here || heard != calls)

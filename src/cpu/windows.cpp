@@ -8,7 +8,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Stores the range [from, to) of a row of the im2col matrix that is inside the image.
+// Elements [from, to) of a row of the im2col matrix are inside the image. `pixel` belongs to element `from`.
 struct VisiblePart {
     std::size_t from, to, pixel;
     VisiblePart(const SlidingWindow& w, std::size_t j) {  // j: column within the window
@@ -20,8 +20,8 @@ struct VisiblePart {
     }
 };
 
-// Calls visit(at, inside, row, visible) for every row of the im2col matrix. `at` is the offset of the row in
-// the matrix, and `row` is the offset of its pixels in the image.
+// Calls visit(at, inside, row, visible) for every row of the im2col matrix: the offset of the row, whether a
+// part of the row is inside the image, the offset of the row of pixels in x, and the part that is inside.
 template <class Visit>
 void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;

@@ -27,6 +27,7 @@ namespace tally::cpu {
 // with functions that a program compiles without xsimd.
 template <class S> struct Ours : std::allocator<S> {};
 
+// Returns a row-major view of fixed rank. An assignment is as fast as a loop and allocates no memory.
 template <std::size_t rank, class S>
 auto view(S* p, std::size_t n, const std::array<std::size_t, rank>& shape) {
     return xt::adapt(p, n, xt::no_ownership(), shape, xt::layout_type::row_major,

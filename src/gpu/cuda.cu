@@ -41,7 +41,7 @@ void synchronize_stream(const char* why) {
                   "', and CUDA_LAUNCH_BLOCKING=1 in the environment shows which one failed");
 }
 
-// Waits for the stream. Throws an Error if a kernel has found a wrong label.
+// Waits for the stream. If a kernel has found a wrong label, the next thread that waits throws an Error.
 void synchronize(const char* why) {
     synchronize_stream(why);
     static std::mutex& one_at_a_time = *new std::mutex;

@@ -1,4 +1,5 @@
-// Defines the kernel bodies of `map`, `zip`, `where` and their gradients.
+// Defines the kernel bodies of `map`, `zip` and `where`, with one thread per element. A thread or a team of
+// threads computes each element of a gradient.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +54,8 @@ template <class S> struct WhereBody {
 
 // ---- gradients, summed over the axes along which their operand repeats ----
 
-// Computes one term of a gradient of `zip`. The functor receives dy instead of an array that was not saved.
+// Computes one term of a gradient of `zip`. The functor does not read an array that was not saved, so the
+// functor receives dy instead of this array.
 template <class F, std::size_t operand, class S> struct SlopeTerm {
     F f;
     const S *dy, *a, *b, *y;
@@ -86,7 +88,7 @@ template <class S> struct CopyTerm {
 };
 
 // Adds all gradient terms of the element with index `place` to d[place], row by row. A team of threads sums
-// the terms of a row sequentially or in its lanes.
+// the terms of a row sequentially or in its lanes. An element that the walk does not visit has no terms.
 template <int Operands, class S, class Term> struct SumAlongBody {
     ReductionWalk<Operands> walk;
     std::size_t length;

@@ -11,7 +11,7 @@
 
 namespace tally::gpu {
 
-// Stores the first wrong label. The host throws an Error when it next waits for the GPU.
+// The first label that is not a class. A GPU cannot throw, so the host throws when it next waits for the GPU.
 struct WrongLabel {
     bool found = false;
     std::int32_t label = 0;

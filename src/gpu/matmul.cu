@@ -12,7 +12,7 @@ namespace tally::gpu {
 
 namespace {
 
-// Returns the size of cuBLAS's workspace. A result is reproducible only with a workspace of the same size.
+// Returns the size of cuBLAS's workspace. Only the budget changes the size, so equal calls give equal bits.
 std::size_t workspace_bytes() {
     constexpr std::size_t small = std::size_t{64} << 10, large = std::size_t{32} << 20;
     const std::size_t budget = host().budget();

@@ -1,4 +1,5 @@
-// Defines the kernel bodies of matrix products. One thread per element adds all products in order.
+// Defines the kernel bodies of matrix products. One thread per element adds all products in order. With
+// Products::blas, the BLAS library of the device computes large products.
 #pragma once
 
 #include <cmath>
@@ -53,6 +54,7 @@ template <class S> struct ReluBiasBackBody {
     }
 };
 
+// Returns whether the sums of the product are computed in order. A sum of one term has only one order.
 template <class On> bool multiplies_in_order(const Product& p) {
     return p.k <= 1 || p.m * p.n * p.k <= ordered_limit || On::products() == Products::ordered;
 }

@@ -36,7 +36,8 @@ template <class S> struct LayerNormBody {
     }
 
 private:
-    // Divides a row by its largest magnitude, because its sum or squares overflow in S.
+    // Divides a row by its largest magnitude, because its sum or squares overflow in S. Uses eps only if the
+    // variance is 0, because a variance of large numbers makes eps negligible.
     template <class T> TALLY_HOST_DEVICE void large(T& team, std::size_t row) const {
         using std::sqrt;
         const S *from = x + row * width, n = static_cast<S>(width);

@@ -52,7 +52,7 @@ struct OnHost {
     }
 
     // multiply() replaces the BLAS library that a GPU has. multiply() and ProductBody read b in different
-    // orders, but add the products in the same order.
+    // orders, but add the products in the same order, and therefore give the same bits.
     static Products products() { return Products::blas; }
 
     template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {

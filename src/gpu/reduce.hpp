@@ -9,6 +9,7 @@
 
 namespace tally::gpu {
 
+// The elements that are reduced to one result begin at `first` and are `step` elements apart.
 struct RunOf {
     std::size_t first, step;
     TALLY_HOST_DEVICE constexpr RunOf(const detail::ReduceDims& dims, std::size_t result)

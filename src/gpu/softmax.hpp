@@ -18,8 +18,8 @@ template <class S> TALLY_HOST_DEVICE constexpr S finite_shift(S largest) {  // i
     return largest == -lowest<S>() || largest == lowest<S>() ? S(0) : largest;
 }
 
-// Sums exp(value(i) - shift) for i < n, where `shift` is the largest value. If only_finite is set, an infinite
-// `shift` is replaced by 0.
+// Sums exp(value(i) - shift) for i < n, where `shift` is the largest value. If only_finite is set, 0
+// replaces an infinite `shift`. Otherwise an infinite `shift` gives NaN, as in PyTorch.
 template <class S, class T, class Value>
 TALLY_HOST_DEVICE constexpr ExpSum<S> exp_sum(T& team, std::size_t n, bool only_finite, Value value) {
     using formula::exp;

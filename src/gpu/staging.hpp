@@ -13,9 +13,10 @@ struct StagingRing {
     static constexpr std::size_t parts = 4, part_bytes = std::size_t{4} << 20;
 };
 
-// A `Link` returns pinned memory by pinned(bytes), and queues copies to the device by send(to, from, bytes). The
-// function mark(part) records the position of the queue. The function await(part) waits until the queue has
-// reached the recorded position.
+// The class `Link` has these functions:
+//  - pinned(bytes) returns memory that the device can read;
+//  - send(to, from, bytes) queues the copy from this memory to the device;
+//  - mark(part) records the position of the queue, and await(part) waits until the queue has reached it.
 template <class Link> class Staging : StagingRing {
 public:
     explicit Staging(Link link)

@@ -1,5 +1,5 @@
 // save_npy() and load_npy() write and parse the .npy format of NumPy. A .npy file contains a magic word, a
-// version, the text of a Python dict, and the numbers.
+// version, the text of a Python dict (type, order, shape), and the numbers.
 #include "tally/io/npy.hpp"
 
 #include <bit>
@@ -141,7 +141,7 @@ private:
     std::optional<Shape> shape_;
 };
 
-// Reads the magic word, the version, the length of the dict, and the dict.
+// Reads the magic word (6 bytes), version (2), length of the dict (2, or 4 in version 2.0), and dict.
 Header read_header(ByteReader& reader) {
     if (reader.size() < 10)
         reader.throw_at(reader.size(), "truncated: a .npy file begins with at least 10 bytes");

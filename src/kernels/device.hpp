@@ -21,7 +21,7 @@ template <class Character> auto& operator<<(std::basic_ostream<Character>& out, 
 bool available(Device device);  // returns whether this build and this machine have the device
 
 namespace detail {
-// Returns how often the host has waited for the device, for example to read values.
+// Returns how often the host has waited for the device. Operations do not wait, but reading values does.
 std::uint64_t waits(Device device);
 }  // namespace detail
 

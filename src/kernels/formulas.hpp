@@ -305,7 +305,7 @@ template <class T> constexpr T pow_of_positive(T x, T p) {
     return exp(high, select((high < most) & (high > least), low, as<T>(0)));
 }
 
-// Returns x to the power of p for floats stored as doubles.
+// Returns x to the power of p for floats stored as doubles, for which log(x) as one number is precise enough.
 template <class T> constexpr T short_pow_of_positive(T x, T p) { return exp(p * log(x)); }
 
 template <std::floating_point S> constexpr S pow(S x, S p) {

@@ -2,8 +2,8 @@
 //
 // A functor has a function value(x...) and, for each operand, a function that returns the operand's gradient.
 // A functor declares which values its derivatives read, so that an operation saves only these values. To add
-// a functor, define it in this file, and add its name to a list at the end of the file. GPU compilers require
-// that all functions are constexpr.
+// a functor, define it in this file, and add its name to a list at the end of the file. All functions
+// are constexpr, so that GPU code can call the functions.
 #pragma once
 
 #include <cmath>

@@ -3,7 +3,7 @@
 
 namespace tally {
 
-// The numbers 0 and 1 are the factor `how` in dst = v + how * dst, like beta in BLAS.
+// As a number, `how` is the factor of the old value in dst = v + how * dst, like beta in BLAS.
 enum class Write { set = 0, add = 1 };
 
 template <class T> struct Into {

@@ -116,7 +116,7 @@ template <class S> struct Kernels {
     std::array<ZipBack, std::tuple_size_v<BinaryOps>> zip_back_a, zip_back_b;
 
     // Computes y = c ? a : b. The operands of the index are c, a and b. where_back() computes the gradient of
-    // a if `place` is 1, or of b if `place` is 2. The gradient is dy where the operand is selected, else 0.
+    // a if `place` is 1, of b if `place` is 2: dy where c selects the operand, else 0, summed as in ZipBack.
     void (*where)(const StridedIndex<3>&, const std::int32_t* c, const S* a, const S* b, S* y);
     void (*where_back)(const StridedIndex<3>&, const std::int32_t* c, const S* dy, int place, Into<S[]> d);
 
@@ -127,7 +127,7 @@ template <class S> struct Kernels {
     void (*gather)(const StridedIndex<1>&, const S* x, Into<S[]> y);
     // x[index] (+)= dy, with dy contiguous. With `set`, elements of x that are not in the index become 0.
     void (*scatter)(const StridedIndex<1>&, const S* dy, Into<S[]> x);
-    // Copies or adds a block of `count` rows and `width` columns. A pitch is the distance between two rows.
+    // Copies or adds only a block of count rows and width columns. A pitch is the distance between two rows.
     void (*block)(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
                   std::size_t width);
     // y[i] = x[index[i]]
@@ -206,7 +206,7 @@ template <class S> struct Kernels {
     void (*batch_norm_back_sums)(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
                                  const ReduceDims&);
     // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). With running
-    // statistics, the gradient is gain * rstd * dy, and the unused pointers are null.
+    // statistics, x, mean, total and along are null, and dx (+)= gain * rstd * dy.
     void (*batch_norm_back)(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
                             const S* total, const S* along, Into<S[]> dx, const ReduceDims&);
     // y (+)= x * scale where the mask keeps an element, x * 0 elsewhere; x is (items, width).
@@ -221,7 +221,7 @@ template <class S> struct Kernels {
     void (*col2im)(const S* columns, Into<S[]> x, const SlidingWindow&, std::size_t images,
                    std::size_t channels);
     // Finds the largest element of each window of x (planes, height, width), and its index in the plane.
-    // max_pool() returns the first of equal elements, but the last of several NaN.
+    // max_pool() returns the first of equal elements, but the last of several NaN. Windows stay in the plane.
     void (*max_pool)(const S* x, S* y, std::int32_t* place, const SlidingWindow&, std::size_t planes);
     // Adds the dy of each window, in order, to the window's largest pixel. With `set` the sum starts from 0.
     void (*max_pool_back)(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow&,
@@ -251,6 +251,7 @@ template <class S> [[gnu::always_inline]] inline const Kernels<S>& kernels(Devic
 }
 }  // namespace detail
 
+// The kernels in these namespaces use the names of the namespace detail.
 namespace cpu {
 using namespace detail;
 }

@@ -3,7 +3,8 @@
 //     const CheckRules check;   // for its lifetime, on this thread
 //     loss.backward();          // throws an Error that names the operation and the fault
 //
-// Without a CheckRules no build checks backward functions, because a check runs each function twice.
+// gradcheck uses CheckRules. Without a CheckRules, no build checks backward functions, because a checked
+// backward function runs twice and needs more memory.
 #pragma once
 
 #include "tally/autograd/backward_check.hpp"

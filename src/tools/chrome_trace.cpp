@@ -1,4 +1,4 @@
-// Profile::chrome_trace() returns JSON in the trace event format of Chrome and Perfetto.
+// Profile::chrome_trace() returns JSON in the trace event format of Chrome and Perfetto, in microseconds.
 #include <cstdio>
 
 #include "tally/base/text.hpp"

@@ -203,8 +203,8 @@ int Arranger::line_of(int column) const {
 }
 
 // Returns the last column of each line. Breaks a line at the gutter (the gap between two columns) that the
-// fewest wires cross. If several wires cross each gutter, the line may be up to 50% wider to end at a gutter
-// with one wire.
+// fewest wires cross in the later half of the columns that fit. If several wires cross each of these gutters,
+// the line may be up to 50% wider to end at a gutter with one wire.
 std::vector<int> Arranger::ends_of_lines(int width) const {
     const int end = count(grid_.columns) - 1, one_wire = 2, most = asked_ > 0 ? width : width * 3 / 2;
     std::vector<int> ends;

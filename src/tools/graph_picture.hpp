@@ -35,7 +35,7 @@ public:
         return *this;
     }
 
-    // Draws the graph of `loss` in the next lane.
+    // Draws the graph of `loss` in its current state, in the next lane.
     template <class T> void add(const Var<T>& loss, std::string lane = "") {
         if (loss.checked("picture").state == detail::State::consumed)
             detail::BackwardPass::throw_consumed("picture", loss.node());

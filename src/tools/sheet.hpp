@@ -19,8 +19,8 @@ public:
     // `told` describes the picture for screen readers.
     Sheet(std::string title, std::string told);
 
-    // Writes a text with the baseline at y, and returns the x coordinate of its end. The style is t-middle,
-    // t-end, t-strong, t-quiet, t-good or t-bad.
+    // Writes a text with the baseline at y, and returns the x coordinate of its end. The styles are t-middle,
+    // t-end, t-strong, t-quiet, t-good and t-bad, and can be combined.
     int text(int x, int y, const std::string& words, const std::string& style = "");
     void rule(int x1, int y1, int x2, int y2, const std::string& style = "s-line");
     void arrow(int x1, int y1, int x2, int y2, const std::string& style = "");  // s-bad, s-good

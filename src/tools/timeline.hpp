@@ -27,7 +27,8 @@ struct StripOptions {
 };
 }  // namespace detail
 
-// Records the live bytes of all threads after each operation and each backward function of this thread.
+// Records the live bytes of all threads after each operation of this thread, while the operands still exist,
+// and after each backward function.
 class Timeline final : Observer {
 public:
     using StripOptions = detail::StripOptions;
@@ -79,7 +80,7 @@ private:
 };
 
 namespace detail {
-// Divides the samples into `count` equal ranges, and returns the highest sample of each range.
+// Returns the highest sample of each of `count` equal ranges, or all samples if there are fewer.
 std::vector<Timeline::Sample> highest(const std::vector<Timeline::Sample>& samples, std::size_t count);
 
 std::string to_text(const Timeline::Peak& peak);  // "45.0 MiB within event 12, computing 'linear'"

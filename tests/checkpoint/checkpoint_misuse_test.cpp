@@ -218,11 +218,11 @@ TEST_CASE("checkpoint: throws Error when the function runs other operations duri
           "[checkpoint] operation 1 was 'exp' and is now 'sin'; the function must do the same when it runs "
           "again");
     CHECK(error([&](const Tensor64& h) { return ++runs == 1 ? exp(h) : sin(exp(h)); }) ==
-          "[checkpoint] the first run had 1 operations, and the second run continues with 'sin'; repeat the "
-          "operations");
+          "[checkpoint] the first run had 1 operations, but the second run adds 'sin'; both runs must do the "
+          "same");
     CHECK(error([&](const Tensor64& h) { return ++runs == 1 ? sin(exp(h)) : exp(h); }) ==
-          "[checkpoint] the first run had 2 operations, and the second run had only 1; repeat the "
-          "operations");
+          "[checkpoint] the first run had 2 operations, and the second run had only 1; both runs must do the "
+          "same");
     CHECK(message_of([&] {
               const auto results = checkpoint(
                   [&](const Tensor64& h) {
