@@ -1,5 +1,5 @@
-// Defines the kernel bodies of matrix products. One thread per element adds all products in order. With
-// Products::blas, the BLAS library of the device computes large products.
+// Defines the kernel bodies of matrix products. One thread per element adds all products to the
+// destination in order. With Products::blas, the BLAS library of the device computes large products.
 #pragma once
 
 #include <cmath>

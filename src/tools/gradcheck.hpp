@@ -43,7 +43,7 @@ inline std::vector<double> random_numbers(std::size_t size, std::uint64_t seed, 
     return values;
 }
 
-// Returns variables with the values of `at` plus h times the direction.
+// Returns parameters with the values of `at` plus h times the direction.
 inline std::vector<Var<Array<double>>> moved(const std::vector<Array<double>>& at, const Direction& direction,
                                              double h) {
     std::vector<Var<Array<double>>> xs;
