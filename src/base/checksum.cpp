@@ -1,4 +1,4 @@
-// Computes the checksum in four vector registers. The computation takes only as long as reading the memory.
+// Computes a checksum in four vector registers, as fast as the processor can read the memory.
 #include "tally/base/checksum.hpp"
 
 #include <array>

@@ -12,7 +12,7 @@
 namespace tally {
 
 namespace detail {
-// Holds one part of a message: text, a number, or an object that has a to_string().
+// Stores one part of an error message: text, a number, or an object for which to_string() exists.
 class MessagePart {
 public:
     MessagePart(std::string_view text) : text_(text) {}
@@ -32,11 +32,11 @@ private:
     std::string text_;
 };
 
-// Returns "[call] " and the parts, joined without separators.
+// Joins "[call] " and the parts of the message without separators.
 std::string error_message(std::string_view call, std::initializer_list<MessagePart> parts);
 }  // namespace detail
 
-// The library throws Error for every call that it rejects. what() begins with the call, as in [matmul].
+// The library throws Error for every call that it rejects. what() begins with the name of the call: [matmul].
 class Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -49,7 +49,7 @@ public:
 };
 
 namespace detail {
-// If the condition is false, formats the parts and throws an Error with the call and the parts.
+// Throws an Error with the name of the call and the parts of the message if `condition` is false.
 template <class... Parts> void require(bool condition, std::string_view call, const Parts&... parts) {
     if (!condition) [[unlikely]]
         throw Error(call, parts...);

@@ -1,4 +1,4 @@
-// A FixedName is a template argument with a string literal, so that names of operations take no time.
+// A `FixedName` lets a string literal, such as the name of an operation, be a template argument.
 #pragma once
 
 #include <cstddef>

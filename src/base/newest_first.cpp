@@ -1,4 +1,4 @@
-// Implements the heap of NewestFirst outside newest_first.hpp, to keep that widely included header small.
+// Implements the heap of the queue NewestFirst.
 #include "tally/base/newest_first.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The queue NewestFirst returns the entry with the largest id first. Only its newest 32 entries are sorted.
+// The queue NewestFirst returns the entry with the largest id first. Only the 32 largest ids are sorted.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace tally::detail {
 
-// Holds a heap of entries of any type, ordered by id. pop() returns the entry with the largest id.
+// A `NewestHeap` is a heap of entries of any type. pop() returns the entry with the largest id.
 class NewestHeap {
 public:
     bool empty() const { return things_.empty(); }
@@ -26,7 +26,7 @@ private:
     std::vector<Aged> things_;
 };
 
-// Holds a queue of Things. Each Thing has a member `id`.
+// The type Thing must have a member `id`.
 template <class Thing> class NewestFirst {
 public:
     bool empty() const { return near_count_ == 0 && heap_.empty(); }
@@ -37,11 +37,11 @@ public:
         else
             push_below(thing);
     }
-    // Call this only if the queue is not empty.
+    // The queue must not be empty.
     Thing* pop() { return near_count_ ? near_[--near_count_] : static_cast<Thing*>(heap_.pop()); }
 
 private:
-    // Adds an entry that cannot simply be appended to the sorted entries.
+    // Inserts an entry that cannot be appended at the end of the sorted entries.
     [[gnu::noinline]] void push_below(Thing* thing) {
         if (near_count_ == near_size || (!heap_.empty() && (near_count_ == 0 || thing->id < near_[0]->id)))
             return spill(thing);

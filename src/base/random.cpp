@@ -1,4 +1,4 @@
-// Fills arrays with the same numbers as single calls, but computes each block of random bits only once.
+// Fills arrays with the numbers that uniform() and normal() return, but computes each random block only once.
 #include "tally/base/random.hpp"
 
 #include <limits>
@@ -12,7 +12,7 @@
 namespace tally::random {
 namespace {
 
-// Calls put(i, words, lane) for each element i, which is computed from lane `lane` of the block `words`.
+// Calls put(i, words, lane) for each element i. put() computes element i from one lane of the block `words`.
 template <class S, class Put> void for_each_lane(std::size_t count, std::uint64_t seed, std::uint64_t stream,
                                                  std::uint64_t first, Put put) {
     constexpr std::size_t lanes = detail::lanes<S>;
@@ -64,7 +64,7 @@ template void detail::fill_normal(std::span<double>, std::uint64_t, std::uint64_
 
 std::vector<std::int32_t> detail::permutation(std::size_t n, std::uint64_t seed, std::uint64_t stream) {
     if (n > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-        throw Error("[permutation] of " + std::to_string(n) + " numbers; the limit is 2147483647");
+        throw Error("[permutation] " + std::to_string(n) + " numbers exceed the limit of 2147483647");
     std::vector<std::int32_t> order(n);
     std::iota(order.begin(), order.end(), 0);
     for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[below(seed, stream, i, i)]);

@@ -1,8 +1,8 @@
-// Computes random numbers without state, because each number depends only on (seed, stream, index).
+// Computes random numbers without a state. Each number depends only on the seed, the stream and the index.
 //
-// Use a separate stream for each purpose, because different kinds of numbers use the same bits of a stream.
-// Integers and uniform numbers are computed exactly. Normal numbers use only + - * / sqrt and fma, for which
-// IEEE 754 defines the rounding. The numbers therefore have the same bits with every compiler and device.
+// Use a separate stream for each purpose, because uniform and normal numbers use the same bits of a stream.
+// Integers and uniform numbers are computed exactly. Normal numbers are computed only with + - * / sqrt and
+// fma, for which IEEE 754 defines the rounding. Every compiler and device computes exactly the same numbers.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace detail {
 // Holds 128 random bits.
 using Words = std::array<std::uint32_t, 4>;
 
-// Computes Philox 4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+// The generator is Philox 4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 constexpr Words philox(Words counter, std::array<std::uint32_t, 2> key) {
     for (int round = 0; round < 10; ++round) {
         const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];
@@ -45,7 +45,7 @@ constexpr std::uint64_t join(std::uint32_t low_half, std::uint32_t high_half) {
     return std::uint64_t{high_half} << 32 | low_half;
 }
 
-// One block of random bits gives this count of numbers of type S: 4 floats or 2 doubles.
+// A block of random bits yields 4 floats or 2 doubles.
 template <class S> inline constexpr std::size_t lanes = sizeof(Words) / sizeof(S);
 
 template <class S> constexpr S uniform(const Words& words, std::size_t lane) {
@@ -61,8 +61,8 @@ template <class S> S between(S unit, S lo, S hi) {
     return value < hi ? value : lo;
 }
 
-// Returns log(x) for normal x > 0. With x = 2^e m and m in [sqrt(1/2), sqrt(2)), log m = 2 artanh(s) where
-// s = (m - 1) / (m + 1).
+// Returns log(x) for a normalized x > 0. x is 2^e m with m in [sqrt(1/2), sqrt(2)). The series of artanh(s)
+// with s = (m - 1) / (m + 1) computes log m = 2 artanh(s).
 inline double log(double x) {
     auto bits = std::bit_cast<std::uint64_t>(x);
     auto exponent = static_cast<int>(bits >> 52) - 1023;
@@ -82,7 +82,7 @@ struct Point {
     double x, y;
 };
 
-// Returns the point on the unit circle at turn / 2^64 turns. The angle is split exactly at quarter turns.
+// Returns the point on the unit circle at the angle 2 pi turn / 2^64.
 inline Point on_circle(std::uint64_t turn) {
     const std::uint64_t quarter = (turn + (std::uint64_t{1} << 61)) >> 62;
     const auto remainder =
@@ -106,14 +106,14 @@ inline Point on_circle(std::uint64_t turn) {
     }
 }
 
-// Returns two independent standard normal numbers (Box and Muller) from a radius in (0, 1) and an angle.
+// Computes two independent standard normal numbers (Box and Muller) from a radius in (0, 1) and an angle.
 inline Point normal_pair(double radius, std::uint64_t turn) {
     const double length = std::sqrt(-2 * log(radius));
     const Point point = on_circle(turn);
     return {length * point.x, length * point.y};
 }
 
-// Returns numbers 2 * pair and 2 * pair + 1 of a block. Floats are computed in double from 32 bits each.
+// Returns the normal numbers 2 * pair and 2 * pair + 1 of a block. Floats are computed in double precision.
 template <class S> Point normals(const Words& words, std::size_t pair) {
     if constexpr (sizeof(S) == 4)
         return normal_pair((words[2 * pair] + 0.5) * 0x1p-32, join(0, words[2 * pair + 1]));
@@ -127,13 +127,13 @@ constexpr std::uint32_t bits(std::uint64_t seed, std::uint64_t stream, std::uint
     return detail::words(seed, stream, index / 4)[index % 4];
 }
 
-// Returns a number uniform in [0, 1), with 24 bits for float and 53 for double.
+// Returns a uniform number in [0, 1) with 24 random bits for float and 53 random bits for double.
 template <class S> constexpr S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     constexpr std::size_t lanes = detail::lanes<S>;
     return detail::uniform<S>(detail::words(seed, stream, index / lanes), index % lanes);
 }
 
-// Returns a number uniform in [lo, hi).
+// Returns a uniform number in [lo, hi).
 template <class S> S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index, S lo, S hi) {
     return detail::between(uniform<S>(seed, stream, index), lo, hi);
 }
@@ -152,7 +152,7 @@ constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uin
     }
 }
 
-// Returns a standard normal number. Its magnitude is at most 6.8 for float and 8.6 for double.
+// Returns a standard normal number, whose absolute value is at most 6.8 for float and 8.6 for double.
 template <class S> S normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     constexpr std::size_t lanes = detail::lanes<S>;
     const detail::Point pair =
@@ -160,7 +160,7 @@ template <class S> S normal(std::uint64_t seed, std::uint64_t stream, std::uint6
     return static_cast<S>(index % 2 == 0 ? pair.x : pair.y);
 }
 
-// These functions set out[i] to the number with index first + i.
+// fill_uniform() and fill_normal() set out[i] to the random number with the index first + i.
 template <class S> void fill_uniform(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S lo = 0,
                                      S hi = 1, std::uint64_t first = 0);
 template <class S> void fill_normal(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S mean = 0,

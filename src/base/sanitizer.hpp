@@ -1,4 +1,4 @@
-// Defines TALLY_ASAN as 1 in builds with AddressSanitizer and as 0 in others.
+// Defines TALLY_ASAN as 1 in builds with AddressSanitizer and as 0 in other builds.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -1,11 +1,11 @@
-// file_call() makes a system call on files. Tests can make each of these calls fail or end the process.
+// file_call() makes a system call on a file. Tests can make each system call fail or end the process.
 #pragma once
 
 #include <cerrno>
 
 namespace tally {
 
-// Tests set this function, which returns 0 or the errno with which the call of this name must fail.
+// Set by tests. The function returns 0, or the errno with which the named system call must fail.
 inline int (*before_file_call)(const char* name) = nullptr;
 
 template <class Call> auto file_call(const char* name, Call call) -> decltype(call()) {

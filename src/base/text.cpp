@@ -1,4 +1,4 @@
-// Implements the functions that clean and shorten text for terminals, and the functions that format numbers.
+// Cleans and shortens text for terminals, and formats numbers.
 #include "tally/base/text.hpp"
 
 #include <array>

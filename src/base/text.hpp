@@ -1,4 +1,4 @@
-// Functions for text in messages and tables: cleaning, shortening, and formatting of numbers.
+// Declares functions that clean and shorten text, and functions that format numbers.
 #pragma once
 
 #include <concepts>
@@ -9,12 +9,12 @@ namespace tally {
 
 namespace detail {
 std::string with_decimals(double number, int decimals);  // like printf("%.*f")
-// Returns valid UTF-8 without control characters. The middle of long text is replaced by "..".
+// Returns valid UTF-8 without control characters, and replaces the middle of long text by "..".
 std::string clean_text(const std::string& text, int longest);
 int text_columns(const std::string& utf8);  // the width in a terminal or a monospace font
 
-// The functions below print a decimal point in every locale. shortest() and to_text() print the fewest
-// digits that give the same number when read.
+// The functions below print a decimal point in every locale. shortest() prints the fewest digits from which
+// a program reads the same number.
 std::string shortest(double number);
 std::string to_text(std::floating_point auto number) { return detail::shortest(number); }
 std::string to_text(double number, int digits);  // like printf("%.*g")

@@ -8,8 +8,8 @@
 
 namespace tally {
 
-// Returns the number of bytes of the first character, or 0 if it is invalid: a stray byte, a form longer than
-// needed, half of a surrogate pair, or a number above U+10FFFF.
+// Returns the number of bytes of the first character. Returns 0 for an invalid character: a stray byte, an
+// overlong encoding, half of a surrogate pair, or a code point above U+10FFFF.
 constexpr std::size_t utf8_length(std::string_view text) {
     const auto byte = [&](std::size_t i) {
         return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;

@@ -1,4 +1,4 @@
-// Defines the version of the library (SemVer). CMake reads the three numbers from this file.
+// Defines the version of the library (SemVer). CMake reads the version numbers from this file.
 #pragma once
 
 #define TALLY_VERSION_MAJOR 0

@@ -1,4 +1,4 @@
-// Writes to a temporary file, syncs it, renames it, and syncs the folder. Every call is checked.
+// Writes a temporary file, syncs and renames the file, and syncs the folder.
 #include "tally/base/write_file.hpp"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ std::string to_text(int reason) { return std::generic_category().message(reason)
     throw Error("[write_file] cannot write '" + path + "': " + to_text(reason));
 }
 
-// Owns a descriptor and perhaps a temporary file. The destructor closes the descriptor and deletes the file.
+// The destructor closes the descriptor, and deletes the temporary file unless rename_to() succeeded.
 class Output {
 public:
     Output(int descriptor, std::string temporary)
@@ -75,7 +75,7 @@ std::string folder_of(const std::string& path) {  // ends in a slash
     return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
 }
 
-// Returns the path to which symbolic links point, even if the file does not exist.
+// Resolves symbolic links. The file itself need not exist.
 std::string behind_links(const std::string& path) {
     std::string target = path;
     for (int links = 0; links < 40; ++links) {
@@ -108,8 +108,8 @@ Target inspect(const std::string& path) {
     return target;
 }
 
-// The temporary file's name contains the process id and a counter, so that processes and threads that write
-// the same file do not collide. Names of files that a killed process has left are skipped.
+// The process id and a counter make the name of the temporary file unique. If a killed process has left a
+// file with this name, the loop increments the counter.
 Output temporary_for(const Target& target) {
     static std::atomic<unsigned> serial{0};
     for (;;) {
@@ -125,7 +125,7 @@ Output temporary_for(const Target& target) {
 void sync_folder(const Target& target) {
     const auto fail_sync = [&] {
         throw Error("[write_file] '" + target.name + "' is written, but its folder could not be synced: " +
-                    to_text(errno) + "; after a power cut the old file may be back");
+                    to_text(errno) + "; a power cut may restore the old file");
     };
     const int folder = file_call(
         "open", [&] { return ::open(folder_of(target.path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });

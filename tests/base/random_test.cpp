@@ -234,5 +234,5 @@ TEST_CASE("random::permutation: contains every number once, and all orders are e
     for (const int count : hits) chi2 += (count - 1000.0) * (count - 1000.0) / 1000.0;
     CHECK(chi2 < 23 + 4 * std::sqrt(46.0));
     CHECK_THROWS_WITH(random::detail::permutation(std::size_t{1} << 31, 1, 2),
-                      "[permutation] of 2147483648 numbers; the limit is 2147483647");
+                      "[permutation] 2147483648 numbers exceed the limit of 2147483647");
 }
