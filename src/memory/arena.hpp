@@ -1,4 +1,4 @@
-// The class Arena allocates ranges of an address space by best fit, and joins adjacent gaps.
+// An `Arena` allocates parts of an address range by best fit, and joins adjacent free parts.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace tally::memory {
 
-// A taken piece keeps the map nodes of its gap, so that give() need not allocate memory.
+// give() does not allocate memory, because each allocated piece keeps the map nodes of its former gap.
 class Arena {
 public:
     explicit Arena(std::size_t bytes) : free_(bytes) {
         if (bytes > 0) add(0, bytes);
     }
 
-    // Takes the front of the smallest sufficient gap, or of the first of equal gaps. `bytes` must not be 0.
+    // Allocates the front of the smallest gap that is large enough. `bytes` must not be 0.
     std::optional<std::size_t> take(std::size_t bytes) {
         const auto best = by_size_.lower_bound({bytes, 0});
         if (best == by_size_.end()) return std::nullopt;
@@ -29,7 +29,7 @@ public:
         return offset;
     }
 
-    // Gives back a whole piece that was taken.
+    // Frees a whole piece that take() returned.
     void give(std::size_t offset, std::size_t bytes) noexcept {
         Sizes::node_type node = by_size_.extract({taken, offset});
         auto first = pieces_.find(offset), last = std::next(first);

@@ -1,4 +1,4 @@
-// raw() returns the allocation functions of a device. These functions do not count the memory.
+// raw() returns the allocation functions of a device. They do not count the allocated bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,7 @@
 
 namespace tally::memory {
 
-// AddressSanitizer detects a use after free only in memory that is really freed, and an overrun only if the
-// allocation is not rounded up.
+// AddressSanitizer detects a use after free only in memory that is really freed, and not in a cached buffer.
 inline constexpr bool caching = !TALLY_ASAN;
 
 const Raw& raw(Device device);  // throws Error if the device is not available

@@ -1,7 +1,7 @@
 // Allocates, counts and frees buffers.
 //
-// Reusing a buffer takes a few nanoseconds. The thread takes the buffer from its own free list and counts the
-// bytes in its own ThreadStats, without a lock or a locked instruction. Functions named `_slow` do the rest.
+// Each thread has its own free lists and byte counters. A thread can therefore reuse a buffer in a few
+// nanoseconds without a lock. Functions whose names end in `_slow` handle all other cases.
 #include "tally/memory/memory.hpp"
 
 #include <algorithm>
@@ -28,8 +28,8 @@ using namespace detail;
 constexpr std::size_t max_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - line;
 constexpr std::int64_t min_cache_limit = 64 << 20;
 
-// Tells AddressSanitizer whether host memory may be used. This excludes device memory, because kernels run
-// later and may still use memory that is already freed.
+// Tells AddressSanitizer whether host memory may be used. Device memory is not checked, because a kernel that
+// runs later may still use freed memory.
 void asan_poison([[maybe_unused]] bool usable, [[maybe_unused]] const void* data,
                  [[maybe_unused]] std::size_t bytes, [[maybe_unused]] Device device) {
 #if TALLY_ASAN
@@ -40,7 +40,7 @@ void asan_poison([[maybe_unused]] bool usable, [[maybe_unused]] const void* data
 
 // ---- threads ----
 
-// Static objects of this type are never destroyed, because static arrays may be destroyed later.
+// A `NeverDestroyed` object is never destroyed, because static arrays may still use it at program exit.
 template <class T> union NeverDestroyed {
     T value;
     constexpr NeverDestroyed() : value() {}
@@ -79,7 +79,7 @@ std::size_t cached_bytes(Device device) {
     return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
 }
 
-// A single thread updates peaks only if its headroom is used up. Several threads do this on every change.
+// A single thread updates the peaks only if its headroom is used up. Several threads do so at each change.
 void check_every_change(ThreadCache& thread) {
     for (ThreadStats& account : thread.account) account.check_peaks.store(true);
 }
@@ -102,7 +102,7 @@ void drop(ThreadStats& account) {
     account.update_headroom();
 }
 
-// While the fast path is disabled, all allocations use the functions named `_slow`.
+// While the fast path is disabled, each allocation calls allocate_slow().
 void enable_fast_path(bool yes) {
     for (std::size_t device = 0; device < devices; ++device)
         accounts[device] = yes && current != nullptr ? &current->account[device] : nullptr;
@@ -120,7 +120,7 @@ void register_thread() {
     thread->taken = true;
     for (std::size_t device = 0; device < devices; ++device)
         thread->account[device].cache_limit.store(cache_limit(Device(device)));
-    // These operations are seq_cst, so a thread that was alone sees that `live` or `check_peaks` has changed.
+    // Sequential consistency ensures that a thread that was alone sees the new `live` or `check_peaks`.
     live.fetch_add(1);
     for_each_thread(check_every_change);
     current = thread;
@@ -148,8 +148,8 @@ void keep_registered() {
     static thread_local const Guard guard;
 }
 
-// Runs `action` with a ThreadCache, which the thread keeps until it ends. A thread that is already ending
-// gets a ThreadCache for this call only.
+// Runs `action` in a thread that has a `ThreadCache`. The thread keeps the cache until the thread ends. A
+// thread that is already ending releases the cache after the call.
 template <class Action> auto with_thread_cache(Action action) {
     std::optional<ThreadRegistration> temporary;
     if (current == nullptr) {
@@ -288,7 +288,7 @@ void recycle_registered(Storage* storage) {
             return state.cache.put(storage, storage->bytes);
         }
     }
-    // If more bytes are cached than were ever in use, the sizes have changed, so the cache is useless.
+    // The cache is freed if more bytes are cached than were ever in use, because the sizes must have changed.
     std::int64_t limit;
     {
         const std::lock_guard lock(registry.value);

@@ -1,4 +1,4 @@
-// Memory accounting: allocates, counts and frees every byte of the arrays on each device.
+// Allocates, counts and frees the memory of arrays on each device.
 #pragma once
 
 #include <atomic>
@@ -11,10 +11,10 @@
 
 namespace tally {
 
-// Names the purpose of a buffer. A forward value is `temporary` until it is saved for a backward function.
+// The purpose of a buffer. A forward value is `temporary` until a backward function saves the value.
 enum class MemoryClass : std::uint8_t { parameter, gradient, saved, temporary };
 
-// This error is thrown if an allocation exceeds the memory or the budget of the device.
+// Thrown if an allocation exceeds the memory or the budget of the device.
 class OutOfMemory : public Error {
 public:
     OutOfMemory(const std::string& what, Device on, std::size_t asked_bytes, std::size_t bytes_in_use)
@@ -28,8 +28,8 @@ namespace memory {
 namespace detail {
 inline constexpr int memory_classes = 4;
 
-// A Storage is a reference-counted buffer. Several threads may at the same time read it, copy and free its
-// arrays, and save it for backward functions. A freed Storage keeps its memory in a free list for reuse.
+// A `Storage` is a reference-counted buffer. Several threads may at the same time read the buffer, save the
+// buffer, and copy or free arrays that share the buffer. Free lists store freed buffers for reuse.
 struct Storage {
     void* data;         // aligned to a line, in the device's memory (some address when bytes is 0)
     std::size_t bytes;  // rounded up to whole lines (base/alignment.hpp)
@@ -38,22 +38,22 @@ struct Storage {
     std::atomic<std::uint32_t> replaced_by_thread;  // the thread that called mark_replaced()
     Device device;
     Storage* next_free;
-    // When a backward function first saves the buffer, CheckRules (check_rules.hpp) stores a checksum here.
+    // `CheckRules` sets the checksum when a backward function first saves the buffer (check_rules.hpp).
     std::uint64_t checksum;
     std::uint32_t checksum_version;
     std::atomic<bool> has_checksum;
     std::size_t requested_bytes;  // under AddressSanitizer also the size of the allocation
 };
 
-// Returns a temporary buffer of at least `bytes` with one reference and version 0. The bytes are
-// uninitialised, or NaN if poisoned. Throws OutOfMemory.
+// Returns a temporary buffer of at least `bytes` bytes with one reference and version 0. The bytes are
+// uninitialised. hold_poison() and set_poison() fill them with NaN. Throws OutOfMemory.
 Storage* allocate(std::size_t bytes, Device device);
 void return_to_cache(Storage* storage);  // after the last reference is gone
-// Sets the memory class. `saved` is not allowed here, because it follows from the number of saved values.
+// Sets the memory class to any class except `saved`, which follows from the number of saved values.
 void reclassify(Storage* storage, MemoryClass memory_class);
 
-// Reference counts and memory class share one atomic word, so that they change together. The lower half
-// counts arrays and saved values, the upper half saved values. The two highest bits are the class.
+// One atomic word stores the reference counts and the memory class, so that both change together. The lower
+// half counts arrays and saved values. The upper half counts saved values. The two top bits are the class.
 inline constexpr std::uint64_t one_saved_ref = (std::uint64_t{1} << 32) + 1;
 inline constexpr int class_bit = 62;
 constexpr std::uint64_t class_bits(MemoryClass memory_class) {
@@ -75,15 +75,15 @@ inline bool is_unique_temporary(const Storage* storage) {
     return storage->ref_count.load(std::memory_order_acquire) == 1;
 }
 inline void ref(Storage* storage) { storage->ref_count.fetch_add(1, std::memory_order_relaxed); }
-// Drops a reference. The buffer returns to the cache with the last reference. If the count is 1, no other
-// owner can add a reference, so an atomic decrement is not needed.
+// Removes a reference. The last removal returns the buffer to the cache. If the count is 1, no other
+// thread can add a reference, and the function needs no atomic decrement.
 inline void unref(Storage* storage) {
     if (ref_count(storage) == 1 ||
         static_cast<std::uint32_t>(storage->ref_count.fetch_sub(1, std::memory_order_acq_rel)) == 1)
         return_to_cache(storage);
 }
 
-// A temporary buffer counts as `saved` while it is saved for at least one backward function.
+// The class of a temporary buffer is `saved` while at least one backward function saves the buffer.
 void on_first_save(Storage* storage, std::uint64_t ref_count_before);
 void on_last_unsave(Storage* storage);
 constexpr std::uint32_t saved_count_of(std::uint64_t ref_count) {
@@ -101,28 +101,28 @@ inline void unref_saved(Storage* storage) {
     unref(storage);
 }
 
-// While true, this thread computes a checksum of each buffer that it saves (see set_checks()).
+// If true, this thread computes a checksum of each buffer that a backward function saves (see set_checks()).
 inline constinit thread_local bool checksum_saved = false;
-// Returns whether a saved buffer has changed although its version has not. Finds changes only in buffers that
-// were saved while `checksum_saved` was true.
+// Returns whether the numbers in a saved buffer have changed although the version of the buffer is unchanged.
+// Finds changes only in buffers that were saved while `checksum_saved` was true.
 bool changed_since_saved(const Storage* storage);
 
-// Call this before a write to the buffer, so that backward functions that saved the buffer notice the write.
+// Call raise_version() before you write to a buffer, so that a backward function detects the write.
 inline void raise_version(Storage* storage) {
     storage->version.store(storage->version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-// Call this after a parameter has moved to another buffer with a new value. Raises the version of the old
-// buffer, so that a backward function of this thread throws if it needs the old value.
+// Call mark_replaced() after a parameter has moved to a new buffer. Raises the version of the old buffer, so
+// that a backward function of this thread throws if it needs the old value.
 void mark_replaced(Storage* storage);
-// Returns whether a call of mark_replaced() by another thread is the only change since `version`.
+// Returns whether the only change since `version` is that another thread called mark_replaced().
 bool replaced_by_another_thread(const Storage* storage, std::uint32_t version);
 
 void poison(Storage* storage);  // fills the buffer with NaN bytes
 void hold_poison(bool begins);  // poisons fresh buffers between hold_poison(true) and hold_poison(false)
 }  // namespace detail
 
-// Holds the memory statistics of a device.
+// The memory statistics of one device.
 struct Report {
     std::size_t in_use = 0, peak = 0;  // bytes, all classes together
     std::size_t in_use_by[detail::memory_classes] = {},
@@ -144,18 +144,18 @@ std::size_t in_use(Device device = Device::cpu);
 std::size_t peak(Device device = Device::cpu);
 void reset_peak(Device device = Device::cpu);
 
-// Limits the device to one contiguous arena of `bytes`, which fragments as a real device does. 0 removes the
-// budget. Throws Error while buffers are in use or cached by other threads.
+// Limits the device to one contiguous arena of `bytes` bytes, which can fragment like real device memory.
+// 0 removes the budget. Throws Error while buffers are in use or cached by other threads.
 void set_budget(std::size_t bytes, Device device = Device::cpu);
 
-// Frees the cached blocks of this thread and the shared cached blocks. A thread caches at most 64 MiB, or
-// more if the peak is higher, and frees its cache when it ends. With a budget, all threads share one cache.
+// Frees the cached blocks of this thread and the shared cached blocks. Until a thread ends, it caches
+// at most 64 MiB, or more if the peak is higher. With a budget, all threads share one cache.
 void drop_cache(Device device = Device::cpu);
 
 namespace detail {
-// For tests: the n-th next allocation of this thread will throw OutOfMemory. With 0 no allocation throws.
+// For tests: lets the n-th next allocation of this thread throw OutOfMemory. If n is 0, no allocation throws.
 void fail_allocation(std::uint64_t n);
-// Fills fresh buffers with NaN bytes, as debug builds do by default. Returns the previous setting.
+// If `on`, each new buffer is filled with NaN bytes, as in debug builds. Returns the previous setting.
 bool set_poison(bool on);
 std::size_t budget(Device device = Device::cpu);
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Formats the memory report and the message of OutOfMemory.
+// Formats the memory report and the error message of `OutOfMemory`.
 #include <cstdio>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Internals of memory accounting. Each thread has counters and free lists; statistics are sums over threads.
+// Each thread has its own memory counters and free lists. Statistics are sums over all threads.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@
 
 namespace tally::memory::detail {
 
-// When a thread ends, its ThreadCache is not destroyed: all sums remain, and a new thread may use the cache.
+// When a thread ends, its `ThreadCache` remains with all counters, and a new thread may reuse the cache.
 struct alignas(line) ThreadCache {
     std::array<ThreadStats, devices> account;
     ThreadCache* next = nullptr;
     bool taken = false;
 };
 
-// Holds the state of one device that all threads share.
+// The state of one device, which all threads share.
 struct DeviceState {
     std::array<std::atomic<std::int64_t>, rows> peak{};  // of the sums over all threads
 

@@ -1,4 +1,4 @@
-// Internals of memory accounting: the counters and free lists of one thread for one device.
+// Defines the memory counters and the free lists of one thread for one device.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ inline constexpr int devices = 2;
 inline constexpr int all_classes = memory_classes;  // the index of the sum over all classes
 inline constexpr int rows = memory_classes + 1;
 
-// Only one thread writes a counter, and all threads read it. No atomic read-modify-write is therefore needed.
+// Only one thread writes to a `Counter`, so that add() needs no atomic read-modify-write operation.
 template <class Number> class Counter {
 public:
     Number get() const { return value_.load(std::memory_order_acquire); }
@@ -28,7 +28,7 @@ private:
     std::atomic<Number> value_{};
 };
 
-// Holds lists of free blocks of equal size. The block that was freed last is reused first.
+// Each small size has its own list of free blocks. The block that was freed last is reused first.
 class FreeLists {
 public:
     Storage* take(std::size_t bytes) {
@@ -82,16 +82,16 @@ private:
     std::array<Storage*, buckets> large_{};
 };
 
-// Holds the bytes of each memory class and of all classes together, for one thread or for all threads.
+// The bytes in each memory class, followed by the bytes in all memory classes together.
 using Sums = std::array<std::int64_t, rows>;
 
-// Counts the memory of one thread on one device: in use = acquired - cached, temporary = in use - held. The
-// fast path therefore changes only one byte count, `cached`.
+// Counts the memory of one thread on one device. The bytes in use are `acquired` minus `cached`, and the
+// temporary bytes are the bytes in use minus `held`. The fast path changes only the byte count `cached`.
 struct ThreadStats {
     Counter<std::int64_t> cached;
     std::int64_t min_cached = 0;  // if fewer bytes are cached, a peak may be exceeded and must be updated
     std::int64_t min_cached_for_all = 0, min_cached_for_temporary = 0;  // min_cached is the larger of these
-    // If true, every change updates the peaks. Any thread may set the flag; only the owner clears the flag.
+    // If true, every change updates the peaks. Any thread may set the flag, but only the owner clears it.
     std::atomic<bool> check_peaks{true};
     Counter<std::uint64_t> allocations, fresh;
     std::atomic<std::int64_t> cache_limit{0};
@@ -111,7 +111,7 @@ struct ThreadStats {
         storage->has_checksum.store(false, std::memory_order_relaxed);
         return waiting < min_cached || check_peaks.load(std::memory_order_relaxed);
     }
-    // Puts a buffer into the cache and counts this. Returns false if the cache does not take the buffer.
+    // Puts a buffer into the cache and updates the counters. Returns false if the cache must not grow.
     bool on_free(Storage* storage) {
         const auto bytes = static_cast<std::int64_t>(storage->bytes);
         const std::int64_t waiting = cached.get() + bytes;

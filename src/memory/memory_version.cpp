@@ -1,4 +1,4 @@
-// Detects modifications of saved buffers by version counters and checksums.
+// Version counters and checksums detect modifications of saved buffers.
 #include <atomic>
 
 #include "tally/base/checksum.hpp"
@@ -10,7 +10,7 @@ namespace tally::memory {
 
 namespace {
 
-// Computes the checksum of the whole buffer, because views of the buffer may be saved.
+// Computes the checksum of the whole buffer, because a backward function may save any view of the buffer.
 std::uint64_t checksum_of(const detail::Storage* storage) {
     return tally::detail::checksum_of(storage->data, caching ? storage->bytes : storage->requested_bytes);
 }

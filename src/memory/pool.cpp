@@ -1,4 +1,4 @@
-// Opens the free lists of a thread when it first frees a block, and frees them when the thread ends.
+// The first call of give() opens the free lists of a thread. The end of the thread frees all blocks in them.
 #include "tally/memory/pool.hpp"
 
 namespace tally::pool {

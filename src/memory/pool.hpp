@@ -1,4 +1,4 @@
-// Allocates small host objects from a pool. Each thread has a free list for each size.
+// Allocates small objects of the host from a pool. Each thread has one free list per object size.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace tally::pool {
 inline constexpr std::size_t granule = 16;    // the alignment; sizes are rounded up to multiples of it
 inline constexpr std::size_t largest = 1024;  // larger objects use operator new and delete
 inline constexpr std::size_t list_count = largest / granule;
-// AddressSanitizer detects a use after free only in memory that is really freed.
+// AddressSanitizer detects a use after free only in memory that is really freed, and not in a pool.
 inline constexpr bool enabled = !TALLY_ASAN;
 
 namespace detail {
@@ -19,7 +19,7 @@ struct Block {
     Block* next;
 };
 
-// The class Lists has no constructor or destructor at run time, so that a thread may always use its lists.
+// `Lists` is initialised at compile time and has no destructor, so that a thread may always use its lists.
 struct Lists {
     Block* head[list_count];
     bool open;  // a guard will free the lists when the thread ends
@@ -40,7 +40,7 @@ void free_slow(void* memory, std::size_t list) noexcept;  // opens the lists, un
     return block;
 }
 
-// Frees a block of the size passed to take(). Any thread may call this, and then has the block in its list.
+// Puts a block into a free list of the calling thread. `bytes` must be the size that was passed to take().
 inline void give(void* memory, std::size_t bytes) noexcept {
     const std::size_t list = (bytes - 1) / granule;
     if (!enabled || list >= list_count) return ::operator delete(memory);
