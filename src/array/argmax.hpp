@@ -8,7 +8,7 @@
 
 namespace tally {
 
-// Returns the index of the first largest element along the axis. NaN counts as the largest.
+// Returns the index of the first largest element along the axis. A NaN counts as larger than every number.
 template <class S>
 Array<std::int32_t> argmax(const Array<S>& x, std::int64_t axis, const detail::ReduceOptions& options = {}) {
     const auto r = detail::plan_reduction("argmax", x.shape(), {axis}, options.keepdims);

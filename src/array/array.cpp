@@ -100,7 +100,7 @@ template <class S> Array<S> Array<S>::clone() const {
 
 template <class S> Array<S> Array<S>::reshaped(const Shape& shape) const {
     if (shape.size() != size())
-        throw Error("[reshape] " + to_string(shape_) + " has " + std::to_string(size()) + " elements, " +
+        throw Error("[reshape] " + to_string(shape_) + " has " + std::to_string(size()) + " elements, but " +
                     to_string(shape) + " has " + std::to_string(shape.size()));
     Array same = *this;
     same.shape_ = shape;
@@ -130,7 +130,7 @@ void throw_unless_replaced_elsewhere(const char* op, const memory::detail::Stora
     throw Error(
         std::string("[backward] '") + op + "' saved version " + std::to_string(version) + " of an array of " +
         to_string(shape) + ", which is now at version " + std::to_string(saved->version.load()) +
-        ": it was changed in place between forward and backward; step the optimizer after backward()");
+        ": the array was changed in place between forward and backward; step the optimizer after backward()");
 }
 
 void fail_without_memory(const char* op) {
@@ -172,7 +172,7 @@ std::string format_number(Dual<double> x, int digits) {
 constexpr std::size_t edge = 4;  // elements printed at either end of a long axis
 constexpr std::size_t long_axis = 12;
 
-// Prints text(i) for each element i, without the middle of long axes.
+// Prints text(i) for each element i. Omits the middle elements of long axes.
 template <class Text>
 void print(std::string& out, Text text, const Shape& shape, int axis, std::size_t from, std::size_t step) {
     if (axis == shape.rank()) {

@@ -1,5 +1,5 @@
-// Array<S> holds numbers of one type, with a shape, on a device. Copies of an array share one buffer. A write
-// copies a shared buffer first, so that other arrays and the values saved for backward() do not change.
+// An Array<S> stores numbers of type S, a shape and a device. Copies of an array share one buffer. A write
+// first copies a shared buffer, so that other arrays and the values saved for backward() do not change.
 #pragma once
 
 #include <array>
@@ -27,7 +27,6 @@
 namespace tally {
 
 namespace detail::device_copy {
-// Copies `count` bytes within one device or between two devices.
 void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count);
 }  // namespace detail::device_copy
 
@@ -70,7 +69,7 @@ public:
         if (before) memory::detail::unref(before);
         return *this;
     }
-    // After a move, `other` has no buffer, but keeps its shape.
+    // A moved-from array has a shape but no buffer.
     Array& operator=(Array&& other) noexcept {
         shape_ = other.shape_;
         device_ = other.device_;
@@ -90,7 +89,7 @@ public:
     Device device() const { return device_; }
     memory::detail::Storage* storage() const { return storage_; }
 
-    // Reading. data() points to memory of the device. span() throws Error unless the array is on the CPU.
+    // data() returns a pointer to device memory. span() throws Error unless the array is on the CPU.
     const S* data() const& { return data_; }
     const S* data() const&& = delete;  // the pointer would outlive a temporary array: give the array a name
     std::span<const S> span() const&;
@@ -105,7 +104,7 @@ public:
 
     Array to(Device device) const;
     Array clone() const;
-    // The results share the buffer of this array. slice_rows() returns the rows [from, to) of the first axis.
+    // reshaped() and slice_rows() share the buffer of this array. slice_rows() returns the rows [from, to).
     Array reshaped(const Shape& shape) const;
     Array slice_rows(std::int64_t from, std::int64_t to) const;
 
@@ -147,26 +146,26 @@ private:
     struct WithoutMemory {};
     Array(WithoutMemory, const Shape& shape, Device device) : shape_(shape), device_(device) {}
 
-    // The two pointers are not adjacent. Compilers would store adjacent pointers separately and load both as
-    // one 16-byte word, for which the processor would stall (no store forwarding).
+    // The two pointers are not adjacent, because compilers would store the pointers separately and load both
+    // as one 16-byte word. Such a load stalls, because the processor cannot forward two stores to one load.
     S* data_ = nullptr;  // the first element
     Shape shape_;
     Device device_ = Device::cpu;
     memory::detail::Storage* storage_ = nullptr;
 };
 
-// Returns "[-0.3536  0.0207 -0.6125]", with nested brackets for more axes. Long axes are shortened.
+// Returns text like "[-0.3536  0.0207 -0.6125]", with nested brackets for several axes. Shortens long axes.
 template <class S> std::string to_string(const Array<S>& array, int digits = 4);
 template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 
 namespace detail {
-// Call this if the buffer no longer has this version. Throws Error, unless another thread's optimizer has
-// moved the parameter to a new buffer. The move raises the version too, but the old buffer keeps its numbers.
+// Call this function if the version of a saved buffer has changed. Throws Error, unless another thread's
+// optimizer has moved the parameter to a new buffer. The old buffer then still contains the old numbers.
 [[gnu::cold]] void throw_unless_replaced_elsewhere(const char* op, const memory::detail::Storage* saved,
                                                    std::uint32_t version, const Shape& shape);
 
-// A Saved holds a value for the backward pass, with the version counter of the buffer. get() throws Error if
-// an optimizer step, or any other write, has modified the value in place.
+// A `Saved` stores a value for the backward pass, and the version of the buffer. get() throws Error if an
+// optimizer step, or any other write, has modified the value in place.
 template <class S> class Saved<Array<S>> {
 public:
     [[gnu::always_inline]] explicit Saved(const Array<S>* value)
@@ -203,7 +202,7 @@ private:
 [[noreturn]] void fail_devices(const char* op, Device a, Device b);
 [[noreturn]] void fail_without_memory(const char* op);
 
-// Returns whether the buffer of x is temporary, has no other user, and is not larger than x needs.
+// Returns whether the buffer of x is temporary, is used only by x, and is not larger than x needs.
 template <class S> [[gnu::always_inline]] inline bool can_be_overwritten(const Array<S>& x) {
     const memory::detail::Storage* const storage = x.storage();
     return storage && memory::detail::is_unique_temporary(storage) &&
@@ -235,14 +234,14 @@ template <class S> [[gnu::always_inline]] inline void make_unique_buffer(Array<S
         replace_by_copy(x);
 }
 
-// Copies the numbers of another array, possibly from another device, into the memory of x.
+// Copies `numbers`, an array on any device, into the memory of x.
 template <class S> void copy_into(Array<S>& x, const Array<S>& numbers) {
     S* const place = x.writable();
     device_copy::bytes(place, x.device(), numbers.data(), numbers.device(), numbers.size() * sizeof(S));
 }
 
-// Call this before an intended in-place update. If x is saved for backward(), x gets a copy of the buffer. If
-// this thread's graph saved x, backward() then throws; graphs of other threads still use the old buffer.
+// Call this function before you update x in place. If a backward function has saved x, x moves to a new
+// buffer. Backward functions of this thread that saved x then throw. Other threads use the old buffer.
 template <class S> void before_in_place_update(Array<S>& x) {
     if (!x.storage() || memory::detail::saved_count(x.storage()) == 0) return;
     const Array<S> saved = x;
@@ -250,7 +249,7 @@ template <class S> void before_in_place_update(Array<S>& x) {
     memory::detail::mark_replaced(saved.storage());
 }
 
-// Sets the memory class of the buffer. If x is a gradient that shares a buffer, copies the buffer first.
+// Sets the memory class of the buffer. If x is a gradient that shares its buffer, copies the buffer first.
 template <class S> void account_as(Array<S>& x, MemoryClass memory_class) {
     if (!x.storage()) return;
     if (memory_class == MemoryClass::gradient) make_unique_buffer(x);
@@ -294,10 +293,10 @@ const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&..
     return detail::kernels<S>(a.device());
 }
 
-// If this flag is true, new gradient buffers are zero, because a custom function may add instead of setting.
+// If true, new gradient buffers contain zeros, because a function of custom() may add to a new gradient.
 inline constinit thread_local bool zero_grad_buffers = false;
 
-// Returns the memory for a gradient. The gradient already has the shape and device of its value.
+// Returns the memory to which a kernel writes a gradient. Allocates the memory if necessary.
 template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Array<S>> into) {
     if (into.how == Write::set &&
         (!into.dst.storage() || memory::detail::ref_count(into.dst.storage()) > 1)) {
@@ -309,8 +308,8 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Arra
     }
     return {into.dst.raw(), into.how};
 }
-// Returns the output buffer for a gradient with as many elements as dy. With can_reuse_dy, dx takes over the
-// buffer of dy if that buffer is not shared and dx has no memory yet. Call dy.data() before this function.
+// Returns the memory to which a kernel writes dx, which has as many elements as dy. If `can_reuse_dy`, dx may
+// take over the buffer of dy. Call dy.data() before this function, because dy may lose its buffer.
 template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Array<S>> dx, const Array<S>& dy,
                                                                        bool can_reuse_dy) {
     if (!can_reuse_dy || dx.how == Write::add || dx.dst.storage() || !can_be_overwritten(dy))
@@ -320,7 +319,7 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Arra
 }
 }  // namespace detail
 
-// Computes dx = dy or dx += dy. For dx = dy, an empty dx (without a buffer) shares the buffer of dy.
+// Sets or adds a gradient. If the gradient is set and has no buffer, the buffer of `gradient` is shared.
 template <class S>
 [[gnu::always_inline]] inline void accumulate_into(Into<Array<S>> into, const Array<S>& gradient) {
     if (into.how == Write::set && !into.dst.storage() && gradient.storage())
@@ -350,8 +349,8 @@ inline constexpr auto small_contiguous = [] {
     for (std::size_t size = 0; size < indices.size(); ++size) make_contiguous(indices[size], size);
     return indices;
 }();
-// Returns the index of operands that have the output's shape. A kernel would stall on an index that has just
-// been written, so the indices of up to 16 elements are constants. A larger index is built in `scratch`.
+// Returns the index for operands that have the shape of the output. The indices of up to 16 elements are
+// constants, because a kernel stalls if it reads a new index. A larger index is written to `scratch`.
 [[gnu::always_inline]] inline const StridedIndex<2>& contiguous_index(std::size_t size,
                                                                       StridedIndex<2>& scratch) {
     if (size < small_contiguous.size()) return small_contiguous[size];

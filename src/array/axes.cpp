@@ -17,8 +17,8 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// Returns whether more than `longest_sequential_row` adjacent outputs of one sample (one index of axis 0)
-// read the same element. The gradient of the element is then a sum over all these outputs.
+// Returns whether more than `longest_sequential_row` adjacent output elements of one sample read the same
+// element of an operand. The gradient of the operand's element is then a sum over all these output elements.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;
@@ -27,8 +27,8 @@ bool sums_long_rows(const Shape& out, const Strides& stride) {
     return row > longest_sequential_row;
 }
 
-// Merges two adjacent axes if every operand passes through both axes with a single stride. Axis 0 stays
-// separate if an operand sums long rows (kernels.hpp).
+// Merges two adjacent axes if each operand can step through both axes with one stride. Axis 0 is not merged
+// if sums_long_rows() returns true for an operand.
 template <int N> void merge(StridedIndex<N>& index, const Shape& out, const std::array<Strides, N>& stride) {
     bool keep_first_axis = false;
     for (std::size_t i = 0; i < N; ++i) keep_first_axis = keep_first_axis || sums_long_rows(out, stride[i]);
@@ -147,12 +147,12 @@ ReduceDims split_at_axis(const char* op, const Shape& shape, std::int64_t axis) 
 Shape unsqueezed(const char* op, const Shape& shape, std::int64_t axis) {
     const std::int64_t rank = shape.rank(), at = axis < 0 ? axis + rank + 1 : axis;
     if (at < 0 || at > rank)
-        throw Error(std::string("[") + op + "] a new axis of " + to_string(shape) + " can be number " +
+        throw Error(std::string("[") + op + "] a new axis of " + to_string(shape) + " can have position " +
                     std::to_string(-rank - 1) + " to " + std::to_string(rank) + ", not " +
                     std::to_string(axis));
     if (rank == max_rank)
-        throw Error(std::string("[") + op + "] " + to_string(shape) + " has " + std::to_string(max_rank) +
-                    " axes already, the most there can be");
+        throw Error(std::string("[") + op + "] cannot add an axis to " + to_string(shape) +
+                    ", which has the maximum of " + std::to_string(max_rank) + " axes");
     Extents extents(shape.begin(), shape.end());
     extents.insert(extents.begin() + at, 1);
     return Shape(extents);
@@ -264,8 +264,8 @@ void require_valid_rows(const char* op, const Array<std::int32_t>& index, const 
 Array<std::int32_t> rows_from_front(Array<std::int32_t> index, const Shape& whole) {
     if (whole.rank() == 0) throw Error("[rows] a single number has no rows");
     if (index.shape().rank() != 1)
-        throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()) + ", x is " +
-                    to_string(whole));
+        throw Error("[rows] the index must have one axis; its shape is " + to_string(index.shape()) +
+                    ", and x is " + to_string(whole));
     const auto from_end = [&](std::int32_t i) { return i < 0 && i >= -whole[0]; };
     if (index.device() == Device::cpu && std::any_of(index.span().begin(), index.span().end(), from_end))
         for (std::int32_t* i = index.writable(); std::int32_t & each : std::span(i, index.size()))

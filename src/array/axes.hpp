@@ -26,7 +26,7 @@ ReductionPlan plan_reduction(const char* op, const Shape& shape, const Axes& axe
 // Throws Error if a result would be the largest element of an empty set.
 void require_nonempty_reduction(const char* op, const ReductionPlan& plan, const Shape& shape);
 
-// Returns the sizes before the axis, along the axis and after the axis.
+// Returns the extent of the axis, and the products of the extents before and after the axis.
 ReduceDims split_at_axis(const char* op, const Shape& shape, std::int64_t axis);
 
 // Inserts an axis of extent 1 at the position `axis`.
@@ -46,13 +46,13 @@ StridedIndex<3> broadcast_index(const Shape& out, const Shape& a, const Shape& b
 // Throws Error unless eps, which is added to a variance, is finite and at least 0.
 void require_valid_eps(const char* op, double eps, const Shape& x);
 
-// Returns the shape with these extents. An extent of -1 becomes the extent that makes the sizes equal.
+// Returns the shape with `extents`, where -1 is replaced so that the number of elements is that of `shape`.
 Shape with_inferred_extent(const char* op, const Shape& shape, const Extents& extents);
 
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
 std::size_t stride_of(const Shape& shape, int axis);  // elements from one index of the axis to the next
 
-// Describes a range of one axis as `count` blocks of `width` adjacent elements, `pitch` elements apart.
+// Describes the range [from, to) of one axis as `count` blocks, which begin `pitch` elements apart.
 struct Blocks {
     std::size_t count, width, pitch, start;
     Blocks(const Shape& whole, int axis, std::int64_t from, std::int64_t to)
@@ -64,12 +64,11 @@ struct Blocks {
     }
 };
 
-// Throws Error if an index is not a row of `whole`. The indices must be on the CPU, because the check would
-// wait for a GPU.
+// Throws Error unless the indices are on the CPU, and each index is a row of `whole`.
 void require_valid_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
 
 // rows_from_front() and checked_row() replace each negative index, which counts from the end, by the index
-// from the front. Both functions throw Error if a row does not exist.
+// from the front. Throw Error if a row does not exist.
 Array<std::int32_t> rows_from_front(Array<std::int32_t> index, const Shape& whole);
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i);
 }  // namespace detail

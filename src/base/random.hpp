@@ -17,7 +17,6 @@
 namespace tally::random {
 
 namespace detail {
-// Holds 128 random bits.
 using Words = std::array<std::uint32_t, 4>;
 
 // The generator is Philox 4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
@@ -36,7 +35,6 @@ constexpr Words philox(Words counter, std::array<std::uint32_t, 2> key) {
 constexpr std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 constexpr std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 
-// Returns block number `block` of a stream.
 constexpr Words words(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
     return philox({low(block), high(block), low(stream), high(stream)}, {low(seed), high(seed)});
 }
@@ -122,7 +120,6 @@ template <class S> Point normals(const Words& words, std::size_t pair) {
                            join(words[2], words[3]));
 }
 
-// Returns 32 random bits.
 constexpr std::uint32_t bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     return detail::words(seed, stream, index / 4)[index % 4];
 }
@@ -133,7 +130,6 @@ template <class S> constexpr S uniform(std::uint64_t seed, std::uint64_t stream,
     return detail::uniform<S>(detail::words(seed, stream, index / lanes), index % lanes);
 }
 
-// Returns a uniform number in [lo, hi).
 template <class S> S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index, S lo, S hi) {
     return detail::between(uniform<S>(seed, stream, index), lo, hi);
 }

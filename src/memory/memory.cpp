@@ -353,7 +353,6 @@ namespace {
         update_peaks(account, storage->device);
 }
 
-// Moves the bytes of a buffer from one memory class to another.
 [[gnu::always_inline]] inline void move(const Storage* storage, MemoryClass before, MemoryClass now) {
     ThreadStats* const account = accounts[number(storage->device)];
     if (account == nullptr) [[unlikely]]

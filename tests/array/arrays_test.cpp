@@ -211,7 +211,7 @@ TEST_CASE("Array: throws Error when an argument is invalid") {
                       "[item] an array has no memory: nothing was assigned to it, or it was moved away");
     CHECK_THROWS_WITH(Array<float>().to_vector(), contains("[to_vector] an array has no memory"));
     CHECK_THROWS_WITH(nothing.writable(), contains("[writable] an array has no memory"));
-    CHECK_THROWS_WITH((Array<float>{1, 2}.reshaped({3})), "[reshape] (2) has 2 elements, (3) has 3");
+    CHECK_THROWS_WITH((Array<float>{1, 2}.reshaped({3})), "[reshape] (2) has 2 elements, but (3) has 3");
     CHECK_THROWS_WITH((Array<float>{1, 2}.slice_rows(1, 3)), "[slice] rows 1 to 3 are not within (2)");
     CHECK_THROWS_WITH((Array<float>{1, 2}.slice_rows(-1, 1)), "[slice] rows -1 to 1 are not within (2)");
     CHECK_THROWS_WITH((Array<float>{1, 2}.slice_rows(2, 1)), "[slice] rows 2 to 1 are not within (2)");

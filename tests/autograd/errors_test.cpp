@@ -69,7 +69,7 @@ TEST_CASE("operations: an Error has the operation and the shapes when shapes do 
                       "[layer_norm] gain and bias of (2, 3) must be (3); they are (3) and (1)");
     CHECK_THROWS_WITH(layer_norm(zeros({}), zeros({1}), zeros({1})),
                       "[layer_norm] a single number has no row to normalise");
-    CHECK_THROWS_WITH(reshape(zeros({2, 3}), {4, 2}), "[reshape] (2, 3) has 6 elements, (4, 2) has 8");
+    CHECK_THROWS_WITH(reshape(zeros({2, 3}), {4, 2}), "[reshape] (2, 3) has 6 elements, but (4, 2) has 8");
     CHECK_THROWS_WITH(reshape(zeros({2, 3}), {4, -1}),
                       "[reshape] the extent -1 of (4, -1) cannot be computed for (2, 3)");
     CHECK_THROWS_WITH(broadcast_to(zeros({2, 3}), Shape{2}),
@@ -111,7 +111,7 @@ TEST_CASE("split, rows, cross_entropy: throw Error when parts, indices or labels
                       "[rows] index 4 at place 1 is outside the rows of (4, 2)");
     CHECK_THROWS_WITH(rows(zeros({}), integers({0})), "[rows] a single number has no rows");
     CHECK_THROWS_WITH(rows(zeros({4, 2}), Array<std::int32_t>({1, 1}, {0})),
-                      "[rows] the index must have one axis; it is (1, 1), x is (4, 2)");
+                      "[rows] the index must have one axis; its shape is (1, 1), and x is (4, 2)");
     CHECK_THROWS_WITH(
         cross_entropy(zeros({2, 3}), integers({0})),
         "[cross_entropy] requires logits (rows, classes) and labels (rows); they are (2, 3) and (1)");

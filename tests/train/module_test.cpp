@@ -140,13 +140,13 @@ TEST_CASE("assign: a parameter gets a value in place") {
 
     const Tensor y = sum(layer(parameter(Array<float>({1, 2}, {1, 1}))));
     layer.weight.assign(Array<float>({2, 2}, {5, 6, 7, 8}));
-    CHECK_THROWS_WITH(y.backward(), contains("it was changed in place between forward and backward"));
+    CHECK_THROWS_WITH(y.backward(), contains("array was changed in place between forward and backward"));
 
     {
         const Array<float> shared = handle.value();  // the buffer is shared, so assign() needs a new buffer
         const Tensor z = sum(layer(parameter(Array<float>({1, 2}, {1, 1}))));
         layer.weight.assign(Array<float>({2, 2}, {5, 6, 7, 8}));
-        CHECK_THROWS_WITH(z.backward(), contains("it was changed in place between forward and backward"));
+        CHECK_THROWS_WITH(z.backward(), contains("array was changed in place between forward and backward"));
     }
     CHECK_THROWS_WITH(layer.weight.assign(Array<float>({4}, {1, 2, 3, 4})),
                       "[assign] a parameter of (2, 2) was given a value of (4)");
