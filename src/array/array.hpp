@@ -146,8 +146,8 @@ private:
     struct WithoutMemory {};
     Array(WithoutMemory, const Shape& shape, Device device) : shape_(shape), device_(device) {}
 
-    // The two pointers are not adjacent, because compilers would store the pointers separately and load both
-    // as one 16-byte word. Such a load stalls, because the processor cannot forward two stores to one load.
+    // data_ and storage_ are not adjacent. Compilers would store adjacent pointers separately and load both
+    // as one 16-byte word. Such a load stalls, because a processor cannot forward two stores to one load.
     S* data_ = nullptr;  // the first element
     Shape shape_;
     Device device_ = Device::cpu;
@@ -241,7 +241,7 @@ template <class S> void copy_into(Array<S>& x, const Array<S>& numbers) {
 }
 
 // Call this function before you update x in place. If a backward function has saved x, x moves to a new
-// buffer. Backward functions of this thread that saved x then throw. Other threads use the old buffer.
+// buffer. A backward function of this thread then throws. Other threads still use the old buffer.
 template <class S> void before_in_place_update(Array<S>& x) {
     if (!x.storage() || memory::detail::saved_count(x.storage()) == 0) return;
     const Array<S> saved = x;
@@ -293,7 +293,7 @@ const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&..
     return detail::kernels<S>(a.device());
 }
 
-// If true, new gradient buffers contain zeros, because a function of custom() may add to a new gradient.
+// If true, new gradient buffers contain zeros, because a function of custom() may add to the buffer.
 inline constinit thread_local bool zero_grad_buffers = false;
 
 // Returns the memory to which a kernel writes a gradient. Allocates the memory if necessary.
@@ -319,7 +319,7 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Arra
 }
 }  // namespace detail
 
-// Sets or adds a gradient. If the gradient is set and has no buffer, the buffer of `gradient` is shared.
+// Sets or adds a gradient. To set a gradient without memory, the function shares the buffer of `gradient`.
 template <class S>
 [[gnu::always_inline]] inline void accumulate_into(Into<Array<S>> into, const Array<S>& gradient) {
     if (into.how == Write::set && !into.dst.storage() && gradient.storage())
@@ -349,8 +349,8 @@ inline constexpr auto small_contiguous = [] {
     for (std::size_t size = 0; size < indices.size(); ++size) make_contiguous(indices[size], size);
     return indices;
 }();
-// Returns the index for operands that have the shape of the output. The indices of up to 16 elements are
-// constants, because a kernel stalls if it reads a new index. A larger index is written to `scratch`.
+// Returns the index for operands that have the shape of the output. The index of up to 16 elements is a
+// constant, because a kernel stalls on an index that was just written. A larger index is built in `scratch`.
 [[gnu::always_inline]] inline const StridedIndex<2>& contiguous_index(std::size_t size,
                                                                       StridedIndex<2>& scratch) {
     if (size < small_contiguous.size()) return small_contiguous[size];

@@ -46,7 +46,7 @@ StridedIndex<3> broadcast_index(const Shape& out, const Shape& a, const Shape& b
 // Throws Error unless eps, which is added to a variance, is finite and at least 0.
 void require_valid_eps(const char* op, double eps, const Shape& x);
 
-// Returns the shape with `extents`, where -1 is replaced so that the number of elements is that of `shape`.
+// Returns the shape with `extents`. Replaces an extent of -1 so that the number of elements does not change.
 Shape with_inferred_extent(const char* op, const Shape& shape, const Extents& extents);
 
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent);

@@ -13,7 +13,7 @@ static_assert((line & (line - 1)) == 0, "a line is a power of two");
 
 constexpr std::size_t round_up_to_line(std::size_t bytes) { return (bytes + line - 1) & ~(line - 1); }
 
-// The total size of all packing buffers. Each thread that multiplies large matrices on the CPU has one.
+// The total size of all packing buffers. Each thread that multiplies large matrices has a packing buffer.
 inline constinit std::atomic<std::size_t> packing_buffer_bytes{0};
 
 struct Raw {

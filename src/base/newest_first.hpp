@@ -1,4 +1,5 @@
-// The queue NewestFirst returns the entry with the largest id first. Only the 32 largest ids are sorted.
+// A `NewestFirst` is a queue that returns the entry with the largest id first. An array stores at most 32
+// entries with the largest ids in sorted order, and a heap stores all other entries.
 #pragma once
 
 #include <array>
@@ -26,7 +27,6 @@ private:
     std::vector<Aged> things_;
 };
 
-// The type Thing must have a member `id`.
 template <class Thing> class NewestFirst {
 public:
     bool empty() const { return near_count_ == 0 && heap_.empty(); }

@@ -59,8 +59,8 @@ template <class S> S between(S unit, S lo, S hi) {
     return value < hi ? value : lo;
 }
 
-// Returns log(x) for a normalized x > 0. x is 2^e m with m in [sqrt(1/2), sqrt(2)). The series of artanh(s)
-// with s = (m - 1) / (m + 1) computes log m = 2 artanh(s).
+// Returns log(x) for a normalized x = 2^e m > 0 with m in [sqrt(1/2), sqrt(2)). The series of artanh yields
+// log m = 2 artanh(s) with s = (m - 1) / (m + 1).
 inline double log(double x) {
     auto bits = std::bit_cast<std::uint64_t>(x);
     auto exponent = static_cast<int>(bits >> 52) - 1023;

@@ -6,13 +6,13 @@
 
 namespace tally {
 
-// Writes a temporary file PATH.tmp-NUMBER-NUMBER, syncs and renames it, and syncs the folder. Throws Error
-// with the path and the reason if writing fails, and then keeps the old file and deletes the temporary file.
-// Throws Error although the new file exists if only the sync of the folder fails. If the folder cannot be
+// Writes a temporary file PATH.tmp-NUMBER-NUMBER, syncs and renames it, and syncs the folder. If writing
+// fails, keeps the old file, deletes the temporary file, and throws Error with the path and the reason.
+// If only the sync of the folder fails, throws Error although the new file exists. If the folder cannot be
 // read, or the file system cannot sync folders, a power cut may restore the old file.
 //
 // Follows symbolic links, and writes directly to a pipe or a device. If the process is killed, the complete
-// old or the complete new file exists. A temporary file may remain, which later runs ignore. If several
+// old or the complete new file exists. Later runs ignore a temporary file that remains. If several
 // processes write the same file, the last process determines the content of the file.
 void write_file_atomically(const std::string& path, std::string_view text);
 

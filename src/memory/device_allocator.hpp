@@ -1,4 +1,4 @@
-// raw() returns the allocation functions of a device. They do not count the allocated bytes.
+// raw() returns the allocation functions of a device, which do not count the allocated bytes.
 #pragma once
 
 #include <cstddef>

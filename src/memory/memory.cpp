@@ -79,7 +79,7 @@ std::size_t cached_bytes(Device device) {
     return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
 }
 
-// A single thread updates the peaks only if its headroom is used up. Several threads do so at each change.
+// A single thread updates the peaks when its headroom is used up. Several threads do so at every change.
 void check_every_change(ThreadCache& thread) {
     for (ThreadStats& account : thread.account) account.check_peaks.store(true);
 }
@@ -120,7 +120,7 @@ void register_thread() {
     thread->taken = true;
     for (std::size_t device = 0; device < devices; ++device)
         thread->account[device].cache_limit.store(cache_limit(Device(device)));
-    // Sequential consistency ensures that a thread that was alone sees the new `live` or `check_peaks`.
+    // Sequential consistency: each other thread sees the new value of `live` or of `check_peaks`.
     live.fetch_add(1);
     for_each_thread(check_every_change);
     current = thread;

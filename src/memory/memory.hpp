@@ -83,7 +83,7 @@ inline void unref(Storage* storage) {
         return_to_cache(storage);
 }
 
-// The class of a temporary buffer is `saved` while at least one backward function saves the buffer.
+// A temporary buffer has the class `saved` while at least one backward function saves the buffer.
 void on_first_save(Storage* storage, std::uint64_t ref_count_before);
 void on_last_unsave(Storage* storage);
 constexpr std::uint32_t saved_count_of(std::uint64_t ref_count) {
@@ -149,7 +149,7 @@ void reset_peak(Device device = Device::cpu);
 void set_budget(std::size_t bytes, Device device = Device::cpu);
 
 // Frees the cached blocks of this thread and the shared cached blocks. Until a thread ends, it caches
-// at most 64 MiB, or more if the peak is higher. With a budget, all threads share one cache.
+// at most the larger of 64 MiB and the peak. With a budget, all threads share one cache.
 void drop_cache(Device device = Device::cpu);
 
 namespace detail {

@@ -1,4 +1,4 @@
-// The first call of give() opens the free lists of a thread. The end of the thread frees all blocks in them.
+// free_slow() opens the free lists of a thread. When the thread ends, a guard frees all blocks in the lists.
 #include "tally/memory/pool.hpp"
 
 namespace tally::pool {

@@ -11,7 +11,7 @@ namespace tally::pool {
 inline constexpr std::size_t granule = 16;    // the alignment; sizes are rounded up to multiples of it
 inline constexpr std::size_t largest = 1024;  // larger objects use operator new and delete
 inline constexpr std::size_t list_count = largest / granule;
-// AddressSanitizer detects a use after free only in memory that is really freed, and not in a pool.
+// AddressSanitizer detects a use after free only in memory that is really freed, and not in memory of a pool.
 inline constexpr bool enabled = !TALLY_ASAN;
 
 namespace detail {
