@@ -319,7 +319,7 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Arra
 }
 }  // namespace detail
 
-// Sets or adds a gradient. To set a gradient without memory, the function shares the buffer of `gradient`.
+// Sets a gradient, or adds to it. To set a gradient without memory, shares the buffer of `gradient`.
 template <class S>
 [[gnu::always_inline]] inline void accumulate_into(Into<Array<S>> into, const Array<S>& gradient) {
     if (into.how == Write::set && !into.dst.storage() && gradient.storage())
@@ -349,8 +349,8 @@ inline constexpr auto small_contiguous = [] {
     for (std::size_t size = 0; size < indices.size(); ++size) make_contiguous(indices[size], size);
     return indices;
 }();
-// Returns the index for operands that have the shape of the output. The index of up to 16 elements is a
-// constant, because a kernel stalls on an index that was just written. A larger index is built in `scratch`.
+// Returns the index for operands that have the shape of the output. Indices of up to 16 elements are
+// constants, because a kernel stalls on an index that was just written. A larger index is built in `scratch`.
 [[gnu::always_inline]] inline const StridedIndex<2>& contiguous_index(std::size_t size,
                                                                       StridedIndex<2>& scratch) {
     if (size < small_contiguous.size()) return small_contiguous[size];

@@ -213,8 +213,8 @@ StridedIndex<3> broadcast_index(const Shape& out, const Shape& a, const Shape& b
 
 void require_valid_eps(const char* op, double eps, const Shape& x) {
     if (!(eps >= 0 && std::isfinite(eps)))
-        throw Error(std::string("[") + op + "] eps must be finite and at least 0; for " + to_string(x) +
-                    " it is " + to_text(eps));
+        throw Error(std::string("[") + op + "] eps must be finite and at least 0; eps is " + to_text(eps) +
+                    ", and the shape of x is " + to_string(x));
 }
 
 Shape with_inferred_extent(const char* op, const Shape& shape, const Extents& extents) {
@@ -257,8 +257,8 @@ void require_valid_rows(const char* op, const Array<std::int32_t>& index, const 
                     to_string(index.device()));
     for (std::size_t i = 0; i < index.size(); ++i)
         if (index.span()[i] < 0 || index.span()[i] >= whole[0])
-            throw Error(std::string("[") + op + "] index " + std::to_string(index.span()[i]) + " at place " +
-                        std::to_string(i) + " is outside the rows of " + to_string(whole));
+            throw Error(std::string("[") + op + "] index " + std::to_string(index.span()[i]) +
+                        " at position " + std::to_string(i) + " is outside the rows of " + to_string(whole));
 }
 
 Array<std::int32_t> rows_from_front(Array<std::int32_t> index, const Shape& whole) {

@@ -68,7 +68,7 @@ struct Blocks {
 void require_valid_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
 
 // rows_from_front() and checked_row() replace each negative index, which counts from the end, by the index
-// from the front. Throw Error if a row does not exist.
+// from the front. Both functions throw Error if a row does not exist.
 Array<std::int32_t> rows_from_front(Array<std::int32_t> index, const Shape& whole);
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i);
 }  // namespace detail

@@ -111,7 +111,7 @@ inline Point normal_pair(double radius, std::uint64_t turn) {
     return {length * point.x, length * point.y};
 }
 
-// Returns the normal numbers 2 * pair and 2 * pair + 1 of a block. Floats are computed in double precision.
+// Returns the normal numbers 2 * pair and 2 * pair + 1 of a block, computed in double precision.
 template <class S> Point normals(const Words& words, std::size_t pair) {
     if constexpr (sizeof(S) == 4)
         return normal_pair((words[2 * pair] + 0.5) * 0x1p-32, join(0, words[2 * pair + 1]));

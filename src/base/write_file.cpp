@@ -75,7 +75,7 @@ std::string folder_of(const std::string& path) {  // ends in a slash
     return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
 }
 
-// Resolves symbolic links. The file itself need not exist.
+// Resolves symbolic links, even if the target file does not exist.
 std::string behind_links(const std::string& path) {
     std::string target = path;
     for (int links = 0; links < 40; ++links) {

@@ -79,7 +79,7 @@ std::size_t cached_bytes(Device device) {
     return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
 }
 
-// A single thread updates the peaks when its headroom is used up. Several threads do so at every change.
+// Lets the next change in `thread` update the peaks. With several threads, every change updates the peaks.
 void check_every_change(ThreadCache& thread) {
     for (ThreadStats& account : thread.account) account.check_peaks.store(true);
 }
@@ -120,7 +120,7 @@ void register_thread() {
     thread->taken = true;
     for (std::size_t device = 0; device < devices; ++device)
         thread->account[device].cache_limit.store(cache_limit(Device(device)));
-    // Sequential consistency: each other thread sees the new value of `live` or of `check_peaks`.
+    // The order of the atomic writes ensures that other threads see the new value of `live` or `check_peaks`.
     live.fetch_add(1);
     for_each_thread(check_every_change);
     current = thread;

@@ -46,7 +46,7 @@ struct Storage {
 };
 
 // Returns a temporary buffer of at least `bytes` bytes with one reference and version 0. The bytes are
-// uninitialised. hold_poison() and set_poison() fill them with NaN. Throws OutOfMemory.
+// uninitialised. With hold_poison() or set_poison(), the bytes are NaN. Throws OutOfMemory.
 Storage* allocate(std::size_t bytes, Device device);
 void return_to_cache(Storage* storage);  // after the last reference is gone
 // Sets the memory class to any class except `saved`, which follows from the number of saved values.
@@ -75,7 +75,7 @@ inline bool is_unique_temporary(const Storage* storage) {
     return storage->ref_count.load(std::memory_order_acquire) == 1;
 }
 inline void ref(Storage* storage) { storage->ref_count.fetch_add(1, std::memory_order_relaxed); }
-// Removes a reference. The last removal returns the buffer to the cache. If the count is 1, no other
+// Removes a reference. Without references, the buffer returns to the cache. If the count is 1, no other
 // thread can add a reference, and the function needs no atomic decrement.
 inline void unref(Storage* storage) {
     if (ref_count(storage) == 1 ||

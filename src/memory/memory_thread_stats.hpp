@@ -111,7 +111,7 @@ struct ThreadStats {
         storage->has_checksum.store(false, std::memory_order_relaxed);
         return waiting < min_cached || check_peaks.load(std::memory_order_relaxed);
     }
-    // Puts a buffer into the cache and updates the counters. Returns false if that would exceed the limit.
+    // Puts a buffer into the cache and updates the counters. Returns false if the cache is full.
     bool on_free(Storage* storage) {
         const auto bytes = static_cast<std::int64_t>(storage->bytes);
         const std::int64_t waiting = cached.get() + bytes;

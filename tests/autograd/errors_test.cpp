@@ -108,7 +108,7 @@ TEST_CASE("split, rows, cross_entropy: throw Error when parts, indices or labels
     CHECK(split(zeros({6, 3}), 4)[1].shape() == Shape{2, 3});
     CHECK(split(zeros({6, 3}), {1, 2, 3})[2].shape() == Shape{3, 3});
     CHECK_THROWS_WITH(rows(zeros({4, 2}), integers({0, 4})),
-                      "[rows] index 4 at place 1 is outside the rows of (4, 2)");
+                      "[rows] index 4 at position 1 is outside the rows of (4, 2)");
     CHECK_THROWS_WITH(rows(zeros({}), integers({0})), "[rows] a single number has no rows");
     CHECK_THROWS_WITH(rows(zeros({4, 2}), Array<std::int32_t>({1, 1}, {0})),
                       "[rows] the index must have one axis; its shape is (1, 1), and x is (4, 2)");
@@ -229,7 +229,7 @@ TEST_CASE("operations on empty arrays: return a result where one is defined, els
     CHECK((none + zeros({1, 3})).shape() == Shape{0, 3});
     CHECK(matmul(none, zeros({3, 2})).shape() == Shape{0, 2});
     CHECK(rows(none, Array<std::int32_t>({0}, {})).shape() == Shape{0, 3});
-    CHECK_THROWS_WITH(rows(none, integers({0})), contains("[rows] index 0 at place 0 is outside"));
+    CHECK_THROWS_WITH(rows(none, integers({0})), contains("[rows] index 0 at position 0 is outside"));
     CHECK(split(none, 2).empty());
     const auto loss = cross_entropy(none, Array<std::int32_t>({0}, {}));
     CHECK(loss.sum.item() == 0);

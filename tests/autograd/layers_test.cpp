@@ -45,10 +45,10 @@ TEST_CASE("embedding: throws Error with the index when it is outside the table")
     const Tensor64 table = numbers({3, 2}, {1, 2, 3, 4, 5, 6});
     CHECK(message_of([&] {
               embedding(table, Array<std::int32_t>({1, 2}, {0, 3}));
-          }) == "[embedding] index 3 at place 1 is outside the rows of (3, 2)");
+          }) == "[embedding] index 3 at position 1 is outside the rows of (3, 2)");
     CHECK(message_of([&] {
               embedding(table, Array<std::int32_t>({2}, {-1, 0}));
-          }) == "[embedding] index -1 at place 0 is outside the rows of (3, 2)");
+          }) == "[embedding] index -1 at position 0 is outside the rows of (3, 2)");
     CHECK(message_of([&] { embedding(table, Array<std::int32_t>({1}, {0}), 3); }) ==
           "[embedding] the padding 3 is outside the rows of (3, 2)");
     CHECK(message_of([&] { embedding(Tensor64(Array<double>({}, {1})), Array<std::int32_t>({1}, {0})); }) ==
