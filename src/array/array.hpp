@@ -89,7 +89,7 @@ public:
     Device device() const { return device_; }
     memory::detail::Storage* storage() const { return storage_; }
 
-    // data() returns a pointer to device memory. span() throws Error unless the array is on the CPU.
+    // data() points to memory of the array's device. span() throws Error unless the array is on the CPU.
     const S* data() const& { return data_; }
     const S* data() const&& = delete;  // the pointer would outlive a temporary array: give the array a name
     std::span<const S> span() const&;
@@ -104,7 +104,7 @@ public:
 
     Array to(Device device) const;
     Array clone() const;
-    // reshaped() and slice_rows() share the buffer of this array. slice_rows() returns the rows [from, to).
+    // The results share the buffer of this array. slice_rows() returns the rows [from, to) of the first axis.
     Array reshaped(const Shape& shape) const;
     Array slice_rows(std::int64_t from, std::int64_t to) const;
 
@@ -240,8 +240,8 @@ template <class S> void copy_into(Array<S>& x, const Array<S>& numbers) {
     device_copy::bytes(place, x.device(), numbers.data(), numbers.device(), numbers.size() * sizeof(S));
 }
 
-// Call this function before you update x in place. If a backward function has saved x, x moves to a new
-// buffer. A backward function of this thread then throws. Other threads still use the old buffer.
+// Call this function before you update x in place. If a backward function has saved x, x moves to a copy
+// of its buffer. In this thread, that backward function then throws. Other threads still use the old buffer.
 template <class S> void before_in_place_update(Array<S>& x) {
     if (!x.storage() || memory::detail::saved_count(x.storage()) == 0) return;
     const Array<S> saved = x;
@@ -293,10 +293,10 @@ const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&..
     return detail::kernels<S>(a.device());
 }
 
-// If true, new gradient buffers contain zeros, because a function of custom() may add to the buffer.
+// If true, new gradient buffers contain zeros, because a function of custom() may add instead of setting.
 inline constinit thread_local bool zero_grad_buffers = false;
 
-// Returns the memory to which a kernel writes a gradient. Allocates the memory if necessary.
+// Returns the memory for a gradient, and allocates it if needed. The gradient must have a shape and device.
 template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Array<S>> into) {
     if (into.how == Write::set &&
         (!into.dst.storage() || memory::detail::ref_count(into.dst.storage()) > 1)) {
@@ -308,8 +308,8 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Arra
     }
     return {into.dst.raw(), into.how};
 }
-// Returns the memory to which a kernel writes dx, which has as many elements as dy. If `can_reuse_dy`, dx may
-// take over the buffer of dy. Call dy.data() before this function, because dy may lose its buffer.
+// Returns the memory for dx, which has as many elements as dy. If `can_reuse_dy`, a dx without memory takes
+// over an unshared buffer of dy. Call dy.data() before this function, because dy may lose its buffer.
 template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Array<S>> dx, const Array<S>& dy,
                                                                        bool can_reuse_dy) {
     if (!can_reuse_dy || dx.how == Write::add || dx.dst.storage() || !can_be_overwritten(dy))

@@ -17,8 +17,8 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// Returns whether more than `longest_sequential_row` adjacent output elements of one sample read the same
-// element of an operand. The gradient of the operand's element is then a sum over all these output elements.
+// Returns whether more than `longest_sequential_row` adjacent outputs of one sample (one index of axis 0)
+// read the same element of an operand. The gradient of this element is then a sum over all these outputs.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;
@@ -28,7 +28,7 @@ bool sums_long_rows(const Shape& out, const Strides& stride) {
 }
 
 // Merges two adjacent axes if each operand can step through both axes with one stride. Axis 0 is not merged
-// if sums_long_rows() returns true for an operand.
+// if sums_long_rows() returns true for an operand, because axis 0 may count samples (kernels.hpp).
 template <int N> void merge(StridedIndex<N>& index, const Shape& out, const std::array<Strides, N>& stride) {
     bool keep_first_axis = false;
     for (std::size_t i = 0; i < N; ++i) keep_first_axis = keep_first_axis || sums_long_rows(out, stride[i]);

@@ -52,7 +52,7 @@ Shape with_inferred_extent(const char* op, const Shape& shape, const Extents& ex
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
 std::size_t stride_of(const Shape& shape, int axis);  // elements from one index of the axis to the next
 
-// Describes the range [from, to) of one axis as `count` blocks, which begin `pitch` elements apart.
+// Describes [from, to) of one axis as `count` blocks of `width` elements, which begin `pitch` elements apart.
 struct Blocks {
     std::size_t count, width, pitch, start;
     Blocks(const Shape& whole, int axis, std::int64_t from, std::int64_t to)
@@ -64,7 +64,8 @@ struct Blocks {
     }
 };
 
-// Throws Error unless the indices are on the CPU, and each index is a row of `whole`.
+// Throws Error if an index is not a row of `whole`, or if the indices are not on the CPU. For indices on a
+// GPU, the check would wait for the GPU.
 void require_valid_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
 
 // rows_from_front() and checked_row() replace each negative index, which counts from the end, by the index

@@ -6,14 +6,14 @@
 
 namespace tally::memory {
 
-// `line` is the size in bytes of a cache line and of the widest vector register. Buffers are padded to whole
-// cache lines, because a kernel may read to the end of the last cache line.
+// `line` is the size in bytes of a cache line and of the widest vector register. Buffers begin at a cache
+// line and are padded to whole lines, because a kernel may read to the end of the last line.
 inline constexpr std::size_t line = 64;
 static_assert((line & (line - 1)) == 0, "a line is a power of two");
 
 constexpr std::size_t round_up_to_line(std::size_t bytes) { return (bytes + line - 1) & ~(line - 1); }
 
-// The total size of all packing buffers. Each thread that multiplies large matrices has a packing buffer.
+// The total size of all packing buffers. Each thread that multiplies large matrices on the CPU has one.
 inline constinit std::atomic<std::size_t> packing_buffer_bytes{0};
 
 struct Raw {

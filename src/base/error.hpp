@@ -36,7 +36,7 @@ private:
 std::string error_message(std::string_view call, std::initializer_list<MessagePart> parts);
 }  // namespace detail
 
-// The library throws Error for every call that it rejects. what() begins with the name of the call.
+// The library throws Error for every rejected call. what() begins with the call's name, as in [matmul].
 class Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -1,4 +1,4 @@
-// A `FixedName` lets a string literal, such as the name of an operation, be a template argument.
+// A `FixedName` is a string literal as a template argument, so that names of operations cost no run time.
 #pragma once
 
 #include <cstddef>

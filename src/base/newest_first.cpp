@@ -1,4 +1,4 @@
-// Implements the heap of the queue NewestFirst.
+// Implements the heap of NewestFirst. Many files include newest_first.hpp, which therefore stays small.
 #include "tally/base/newest_first.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A `NewestFirst` is a queue that returns the entry with the largest id first. An array stores at most 32
-// entries with the largest ids in sorted order, and a heap stores all other entries.
+// The queue `NewestFirst` returns the entry with the largest member `id` first. A sorted array stores at
+// most 32 entries with the largest ids, and a heap stores all other entries.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // Computes random numbers without a state. Each number depends only on the seed, the stream and the index.
 //
-// Use a separate stream for each purpose, because uniform and normal numbers use the same bits of a stream.
+// Use a separate stream for each purpose, because all kinds of numbers use the same bits of a stream.
 // Integers and uniform numbers are computed exactly. Normal numbers are computed only with + - * / sqrt and
 // fma, for which IEEE 754 defines the rounding. Every compiler and device computes exactly the same numbers.
 #pragma once
@@ -17,7 +17,7 @@
 namespace tally::random {
 
 namespace detail {
-using Words = std::array<std::uint32_t, 4>;
+using Words = std::array<std::uint32_t, 4>;  // a block of 128 random bits
 
 // The generator is Philox 4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 constexpr Words philox(Words counter, std::array<std::uint32_t, 2> key) {
@@ -80,7 +80,7 @@ struct Point {
     double x, y;
 };
 
-// Returns the point on the unit circle at the angle 2 pi turn / 2^64.
+// Returns the point on the unit circle at the angle 2 pi turn / 2^64. The split into quarters is exact.
 inline Point on_circle(std::uint64_t turn) {
     const std::uint64_t quarter = (turn + (std::uint64_t{1} << 61)) >> 62;
     const auto remainder =
@@ -130,6 +130,7 @@ template <class S> constexpr S uniform(std::uint64_t seed, std::uint64_t stream,
     return detail::uniform<S>(detail::words(seed, stream, index / lanes), index % lanes);
 }
 
+// Returns a uniform number in [lo, hi).
 template <class S> S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index, S lo, S hi) {
     return detail::between(uniform<S>(seed, stream, index), lo, hi);
 }

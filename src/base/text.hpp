@@ -13,8 +13,8 @@ std::string with_decimals(double number, int decimals);  // like printf("%.*f")
 std::string clean_text(const std::string& text, int longest);
 int text_columns(const std::string& utf8);  // the width in a terminal or a monospace font
 
-// The functions below print a decimal point in every locale. shortest() prints the fewest digits from which
-// a program reads the same number.
+// The functions below print a decimal point in every locale. shortest() and to_text(number) print the fewest
+// digits from which a program reads the same number.
 std::string shortest(double number);
 std::string to_text(std::floating_point auto number) { return detail::shortest(number); }
 std::string to_text(double number, int digits);  // like printf("%.*g")

@@ -33,6 +33,7 @@ constexpr bool is_utf8(std::string_view text) {
     return true;
 }
 
+// Returns the code point of a character, which must be valid.
 constexpr std::uint32_t utf8_code(std::string_view character) {
     std::uint32_t code = static_cast<unsigned char>(character[0]);
     if (character.size() > 1) code &= 0xFFu >> (character.size() + 1);

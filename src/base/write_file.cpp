@@ -1,4 +1,4 @@
-// Writes a temporary file, syncs and renames the file, and syncs the folder.
+// Writes a temporary file, syncs and renames the file, and syncs the folder. Every step is checked.
 #include "tally/base/write_file.hpp"
 
 #include <fcntl.h>

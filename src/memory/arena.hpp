@@ -1,4 +1,4 @@
-// An `Arena` allocates parts of an address range by best fit, and joins adjacent free parts.
+// An `Arena` allocates pieces of an address range by best fit, and joins adjacent gaps (free pieces).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ public:
         if (bytes > 0) add(0, bytes);
     }
 
-    // Allocates the front of the smallest gap that is large enough. `bytes` must not be 0.
+    // Takes the front of the smallest sufficient gap, or of the first of equal gaps. `bytes` must not be 0.
     std::optional<std::size_t> take(std::size_t bytes) {
         const auto best = by_size_.lower_bound({bytes, 0});
         if (best == by_size_.end()) return std::nullopt;

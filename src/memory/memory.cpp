@@ -1,7 +1,7 @@
 // Allocates, counts and frees buffers.
 //
 // Each thread has its own free lists and byte counters. A thread can therefore reuse a buffer in a few
-// nanoseconds without a lock. Functions whose names end in `_slow` handle all other cases.
+// nanoseconds, without a lock or an atomic read-modify-write. Functions named `..._slow` handle other cases.
 #include "tally/memory/memory.hpp"
 
 #include <algorithm>
@@ -80,6 +80,7 @@ std::size_t cached_bytes(Device device) {
 }
 
 // Lets the next change in `thread` update the peaks. With several threads, every change updates the peaks.
+// A single thread otherwise updates the peaks only if its headroom is used up.
 void check_every_change(ThreadCache& thread) {
     for (ThreadStats& account : thread.account) account.check_peaks.store(true);
 }
@@ -102,7 +103,7 @@ void drop(ThreadStats& account) {
     account.update_headroom();
 }
 
-// While the fast path is disabled, each allocation calls allocate_slow().
+// While the fast path is disabled, allocate_slow() and recycle_slow() allocate and free every buffer.
 void enable_fast_path(bool yes) {
     for (std::size_t device = 0; device < devices; ++device)
         accounts[device] = yes && current != nullptr ? &current->account[device] : nullptr;
@@ -120,7 +121,7 @@ void register_thread() {
     thread->taken = true;
     for (std::size_t device = 0; device < devices; ++device)
         thread->account[device].cache_limit.store(cache_limit(Device(device)));
-    // The order of the atomic writes ensures that other threads see the new value of `live` or `check_peaks`.
+    // These operations are seq_cst, so that a thread that was alone sees the new `live` or `check_peaks`.
     live.fetch_add(1);
     for_each_thread(check_every_change);
     current = thread;

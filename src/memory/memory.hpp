@@ -75,8 +75,8 @@ inline bool is_unique_temporary(const Storage* storage) {
     return storage->ref_count.load(std::memory_order_acquire) == 1;
 }
 inline void ref(Storage* storage) { storage->ref_count.fetch_add(1, std::memory_order_relaxed); }
-// Removes a reference. Without references, the buffer returns to the cache. If the count is 1, no other
-// thread can add a reference, and the function needs no atomic decrement.
+// Removes a reference. The last removal returns the buffer to the cache. If the count is 1, no other thread
+// can add a reference, and the function needs no atomic decrement.
 inline void unref(Storage* storage) {
     if (ref_count(storage) == 1 ||
         static_cast<std::uint32_t>(storage->ref_count.fetch_sub(1, std::memory_order_acq_rel)) == 1)
@@ -107,7 +107,7 @@ inline constinit thread_local bool checksum_saved = false;
 // Finds changes only in buffers that were saved while `checksum_saved` was true.
 bool changed_since_saved(const Storage* storage);
 
-// Call raise_version() before you write to a buffer, so that a backward function detects the write.
+// Call raise_version() before a write, so that backward functions that saved the buffer detect the write.
 inline void raise_version(Storage* storage) {
     storage->version.store(storage->version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
@@ -148,8 +148,8 @@ void reset_peak(Device device = Device::cpu);
 // 0 removes the budget. Throws Error while buffers are in use or cached by other threads.
 void set_budget(std::size_t bytes, Device device = Device::cpu);
 
-// Frees the cached blocks of this thread and the shared cached blocks. Until a thread ends, it caches
-// at most the larger of 64 MiB and the peak. With a budget, all threads share one cache.
+// Frees the cached blocks of this thread and the shared cached blocks. A thread caches at most the larger
+// of 64 MiB and the peak, and frees its cache when it ends. With a budget, all threads share one cache.
 void drop_cache(Device device = Device::cpu);
 
 namespace detail {

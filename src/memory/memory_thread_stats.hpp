@@ -17,7 +17,7 @@ inline constexpr int devices = 2;
 inline constexpr int all_classes = memory_classes;  // the index of the sum over all classes
 inline constexpr int rows = memory_classes + 1;
 
-// Only one thread writes to a `Counter`, so that add() needs no atomic read-modify-write operation.
+// All threads read a `Counter`. Only one thread writes it, so add() needs no atomic read-modify-write.
 template <class Number> class Counter {
 public:
     Number get() const { return value_.load(std::memory_order_acquire); }
@@ -111,7 +111,7 @@ struct ThreadStats {
         storage->has_checksum.store(false, std::memory_order_relaxed);
         return waiting < min_cached || check_peaks.load(std::memory_order_relaxed);
     }
-    // Puts a buffer into the cache and updates the counters. Returns false if the cache is full.
+    // Puts a buffer into the cache and counts it. Returns false if the buffer is empty or the cache is full.
     bool on_free(Storage* storage) {
         const auto bytes = static_cast<std::int64_t>(storage->bytes);
         const std::int64_t waiting = cached.get() + bytes;

@@ -1,4 +1,4 @@
-// free_slow() opens the free lists of a thread. When the thread ends, a guard frees all blocks in the lists.
+// Opens a thread's free lists when it first frees a block. A guard frees the blocks when the thread ends.
 #include "tally/memory/pool.hpp"
 
 namespace tally::pool {

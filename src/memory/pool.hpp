@@ -40,7 +40,7 @@ void free_slow(void* memory, std::size_t list) noexcept;  // opens the lists, un
     return block;
 }
 
-// Puts a block into a free list of the calling thread. `bytes` must be the size that was passed to take().
+// Any thread may call give(), and then has the block in its list. `bytes` must be the size passed to take().
 inline void give(void* memory, std::size_t bytes) noexcept {
     const std::size_t list = (bytes - 1) / granule;
     if (!enabled || list >= list_count) return ::operator delete(memory);
