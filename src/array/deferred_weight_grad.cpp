@@ -52,7 +52,7 @@ template <class S> void erase(std::uint8_t& grad_flags) {  // the caller holds t
                        __ATOMIC_RELEASE);
 }
 
-// If memory has a budget or runs out, defers nothing and returns null.
+// Returns null and defers nothing if a memory budget is set or memory runs out.
 template <class S> Pending<S>* begin_deferring(const Product& p, std::uint8_t& grad_flags) {
     if (memory::detail::budget(Device::cpu) > 0) return nullptr;
     try {

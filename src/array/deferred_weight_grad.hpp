@@ -56,7 +56,7 @@ template <class T> void clear_gradient(const GradientRef<T>& of) {
     *of.grad_flags &= static_cast<std::uint8_t>(~grad_flag::present);
 }
 
-// Adds aᵀ b to the gradient of an input, now or later.
+// Adds aᵀ b to the gradient of an input, immediately or when flush_rows() runs.
 template <class S, class To> void accumulate_weight_grad(const Product& p, const Array<S>& a,
                                                          const Array<S>& b, const To& to, std::size_t input) {
     if constexpr (std::is_floating_point_v<S>)

@@ -37,7 +37,7 @@ template <class S> struct Format {
     }
 };
 
-// A Magnitude holds one sum as a sign and the digits of its absolute value.
+// A Magnitude stores a sum as its sign and the digits of its absolute value.
 class Magnitude {
 public:
     explicit Magnitude(const detail::ExactRange& range)

@@ -19,9 +19,9 @@
 namespace tally {
 
 namespace detail {
-// Each element of a sum has the digits `lowest` to `highest`. Digit k is the coefficient of 2^(32 k) times
-// the type's smallest positive number. If has_marks is true, each element also counts the summands +inf, the
-// summands -inf, and the finite summands other than -0. A NaN adds 1 to the first two counts.
+// The sum of each element has the digits from `lowest` to `highest`. Digit k is the coefficient of 2^(32 k)
+// times the type's smallest positive number. If has_marks is true, each element also counts the summands
+// +inf, the summands -inf, and the finite summands other than -0. A NaN adds 1 to the first two counts.
 struct ExactRange {
     std::int64_t lowest = std::numeric_limits<std::int32_t>::max(), highest = -1;  // no digits
     bool has_marks = false;
@@ -64,12 +64,12 @@ public:
     // ---- for files and sums over processes: sums of the same range are added digit by digit ----
     const ExactRange& range() const { return range_; }
     void widen(const ExactRange& to);  // includes `to`; new digits are 0
-    // Carries, so that each digit is less than 2^32. The sum then counts as one addition.
+    // Propagates carries, so that each digit is less than 2^32. The sum then counts as one addition.
     void carry();
     // Returns the digits in this order: the lowest digit of every element, then the next digit of every
     // element, and so on. The marks of every element come last.
     std::span<std::int64_t> digits() { return {digits_.raw(), shape_.size() * range_.words_per_number()}; }
-    // Returns the number of additions since the last carry(); a carried sum counts as one addition. The
+    // Returns the number of additions since the last carry(), where a carried sum counts as one addition. The
     // digits of several sums can be added if the sum of their additions() is at most 2 * most_additions.
     std::int64_t additions() const { return additions_; }
     void set_additions(std::int64_t additions) { additions_ = additions; }  // after writing to digits()

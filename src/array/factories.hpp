@@ -10,7 +10,7 @@
 namespace tally {
 
 namespace detail {
-// TensorOptions hold the device of a new array, and the seed and stream of its random numbers.
+// TensorOptions store the device of a new array, and the seed and stream of its random numbers.
 struct TensorOptions {
     Device device = Device::cpu;
     std::uint64_t seed = 0, stream = 0;

@@ -24,10 +24,10 @@ inline constexpr std::uint8_t holds_average = 128;  // MovingAverage::swap() has
 }  // namespace grad_flag
 
 namespace detail {
-// The flags that have no effect on this thread, because an UnlockScope suspends them.
+// Stores the flags that an UnlockScope suspends on this thread.
 inline constinit thread_local std::uint8_t ignored_flags = 0;
 
-// A Window or MovingAverage opens an UnlockScope for its own changes, which the flags would otherwise reject.
+// A Window or MovingAverage opens an UnlockScope to make changes that the flags would otherwise reject.
 struct UnlockScope : private ScopedValue<std::uint8_t> {
     explicit UnlockScope(std::uint8_t flags)
         : ScopedValue(ignored_flags, static_cast<std::uint8_t>(ignored_flags | flags)) {}
@@ -59,8 +59,8 @@ template <class T> void before_backward_write(const T& value, std::uint8_t& grad
     if (is_backward_locked(grad_flags)) throw_locked("backward", describe(value));
     grad_flags |= grad_flag::dirty_for_window;
 }
-// Call this before returning a reference to a gradient. The caller may keep the reference and read later
-// additions through the reference, so a Window defers no more additions to this gradient.
+// Call this before returning a reference to a gradient. The caller may later read the gradient through the
+// reference, so a Window stops deferring additions to the gradient.
 inline void mark_escaped(std::uint8_t& grad_flags) {
     if (!(ignored_flags & grad_flag::locked) && !(load_flags(grad_flags) & grad_flag::escaped))
         __atomic_fetch_or(&grad_flags, grad_flag::escaped, __ATOMIC_RELAXED);

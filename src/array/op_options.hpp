@@ -13,7 +13,7 @@ namespace detail {
 using Axes = std::vector<std::int64_t>;     // numbers of axes
 using Extents = std::vector<std::int64_t>;  // of a shape; one of them may be -1
 
-// AxesArg holds the axes of a reduction, as in sum(x, 0) or sum(x, {0, 2}). An empty list means all axes.
+// AxesArg lists the axes of a reduction, as in sum(x, 0) or sum(x, {0, 2}). An empty list means all axes.
 struct AxesArg {
     Axes axes;
 

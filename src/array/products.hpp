@@ -39,7 +39,7 @@ inline Product product_for_b(const Product& p) {
 
 // Runs one product for each member of a batch. `batch` gives the indices i_A, i_B and i_C of a member's
 // matrices in the forward product. indices_of(i_A, i_B, i_C) returns the indices of the factors a and b and of
-// the result c of this product, which may be a gradient. For dA = dy * transposed B these are i_C, i_B, i_A.
+// the result c of this product, which may be a gradient. For dA = dy · Bᵀ, the indices are i_C, i_B, i_A.
 template <class S, class IndicesOf> void multiply_each(const StridedIndex<2>& batch, const Product& p,
                                                        const Array<S>& a, const Array<S>& b, Into<S[]> c,
                                                        IndicesOf indices_of) {
@@ -63,7 +63,7 @@ template <class S, class IndicesOf> void multiply_each(const StridedIndex<2>& ba
 }
 
 // Returns the output buffer for the gradient of a batch of matrices. If several members of the batch use the
-// same matrix, the buffer is set to 0, so that each member can add.
+// same matrix, the buffer is set to 0, so that each member can add its product.
 template <class S>
 Into<S[]> summed_grad_buffer(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
     const Into<S[]> d = grad_buffer(into);

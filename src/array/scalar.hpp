@@ -101,7 +101,7 @@ template <Number T> std::uint64_t checksum(const T& x) { return checksum_of(&x, 
 
 template <Number T> std::uint32_t version_of(const T&) { return 0; }
 
-// A Saved holds a copy of a number for a backward function. Changing the number does not affect the copy.
+// A Saved stores a copy of a number for a backward function. Changing the number does not affect the copy.
 template <class T> class Saved {
 public:
     explicit Saved(const T* value) : value_(value ? *value : T()) {}

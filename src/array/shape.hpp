@@ -1,4 +1,4 @@
-// A Shape holds the extents of an array.
+// A Shape is the list of the extents of an array.
 #pragma once
 
 #include <bit>
@@ -50,8 +50,8 @@ public:
 
 private:
     [[gnu::cold]] std::int64_t axis_from_the_end(std::int64_t axis) const;
-    // Writes the shape by a single store. Shapes are copied often, and a load right after several smaller
-    // stores would stall the processor.
+    // Writes the whole shape with a single store instruction. Shapes are copied often, and a load right after
+    // several smaller stores would stall the processor.
     void store_words(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
         using Words [[gnu::vector_size(32)]] = std::uint64_t;
         const Words words{a, b, c, d};
@@ -68,7 +68,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape);
 namespace detail {
 std::string to_text(std::span<const std::int64_t> extents);  // also for extents that no Shape can have
 
-// Returns the axis counted from the front; axis -1 is the last. Throws Error if this axis does not exist.
+// Returns the axis counted from the front; axis -1 is the last. Throws Error if the axis does not exist.
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
 
 // broadcasts() returns whether `a` and `b` broadcast by NumPy's rules, and sets `together` to their common

@@ -28,7 +28,7 @@ void require_features(const Shape& features, const Array<S>& mean, const Array<S
                     to_string(mean.shape()) + " and " + to_string(variance.shape()));
 }
 
-// A BatchStatistics holds the mean and the biased variance of `count` values for each feature.
+// A BatchStatistics stores the mean and the biased variance of `count` values for each feature.
 template <class S> struct BatchStatistics {
     Array<S> mean, variance;
     double count = 0;
@@ -51,7 +51,7 @@ template <class S> struct BatchStatistics {
 };
 }  // namespace detail
 
-// The struct RunningStatistics holds the mean and variance for evaluation. Call commit() once in each update.
+// A RunningStatistics stores the mean and variance that evaluation uses. Call commit() once in each update.
 template <class S> struct RunningStatistics {
     using Batch = detail::BatchStatistics<S>;
 

@@ -1,4 +1,4 @@
-// Decides for which weights TransposeCache keeps a transposed copy, and drops stale copies.
+// Decides for which weights TransposeCache stores a transposed copy, and drops stale copies.
 #include "tally/array/transpose_cache.hpp"
 
 #include <algorithm>

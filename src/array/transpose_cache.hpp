@@ -1,4 +1,4 @@
-// A TransposeCache keeps transposed weights, so that dy · Wᵀ with few rows need not transpose W each time.
+// A TransposeCache stores transposed weights, so that a product dy · Wᵀ with few rows need not transpose W.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@
 namespace tally {
 
 namespace detail {
-// `x` is a value, `dy` the gradient of a result, `dx` the gradient to write.
+// `x` is a value, `dy` is the gradient of a result, and `dx` is the gradient to write.
 template <class T>
 concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     // Elementwise functions return a value, and the derivatives of these functions write through Into.

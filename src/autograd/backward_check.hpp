@@ -213,7 +213,7 @@ private:
 };
 
 // Checks the backward function that run() calls. with_saved(f) passes the saved values to f. Returns false if
-// the first round is impossible. In this case, the caller must call run_checked() again.
+// the first round is impossible, and the caller must call run_checked() again.
 template <class T, class WithSaved, class Run>
 [[gnu::cold, gnu::noinline]] bool run_checked(const BackwardCall<T>& call, const WithSaved& with_saved,
                                               const Run& run) {

@@ -18,7 +18,7 @@ struct OpInput {
     const void* value;
 };
 
-// An input has the same value as before if its InputIdentity has not changed.
+// The value of an input is unchanged if its InputIdentity is unchanged.
 struct InputIdentity {
     std::uint32_t version;             // of the buffer; 0 for a number
     std::uint64_t buffer_or_checksum;  // the address of the buffer, or the checksum of a number
