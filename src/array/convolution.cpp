@@ -11,7 +11,7 @@ namespace tally::detail {
 
 namespace {
 
-// Returns the most elements of a chunk. Small chunks stay in the CPU's cache. Large ones need fewer launches.
+// A small chunk stays in the CPU's cache, and a large chunk needs fewer kernel launches.
 std::size_t max_chunk_size(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
 
 constexpr std::int64_t max_extent = std::numeric_limits<std::int32_t>::max();

@@ -48,7 +48,7 @@ public:
         });
     }
 
-    // Sets or adds the gradient of the first chunk, as `dweight.how` says. Adds those of all other chunks.
+    // The first chunk sets dweight or adds to dweight, as `dweight.how` requires. All other chunks add.
     void grad_weight(const S* dy, const S* x, Into<S[]> dweight) {
         each_chunk([&](std::size_t first, std::size_t count) {
             im2col(x, first, count);

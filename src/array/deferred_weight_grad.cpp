@@ -19,7 +19,7 @@ template <class S> struct Pending {
     std::size_t rows = 0;
 };
 
-// Holds the deferred rows of all threads, because a thread may discard a Window that another thread filled.
+// Stores the deferred rows of all threads, because a different thread may discard a filled Window.
 template <class S> struct AllPending {
     std::mutex mutex;
     std::unordered_map<const std::uint8_t*, Pending<S>> by_flags;  // key: the address of the gradient's flags

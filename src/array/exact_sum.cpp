@@ -15,7 +15,7 @@ constexpr int digit_bits = 32;
 constexpr std::uint64_t digit_mask = 0xffffffff;
 constexpr std::int64_t digit_base = std::int64_t{1} << digit_bits;
 
-// The marks of a number are three counts in one word. Each count has 21 bits, enough for 2 * most_additions.
+// Marks are three counts in one 64-bit word. Each count has 21 bits, enough for 2 * most_additions.
 constexpr std::int64_t positive_infinity = 1, negative_infinity = std::int64_t{1} << 21,
                        not_negative_zero = std::int64_t{1} << 42, count_mask = (std::int64_t{1} << 21) - 1;
 
@@ -200,7 +200,7 @@ template <class S> void detail::ExactSum<S>::add_digits(std::span<const S> summa
             signs[i] = bits & F::sign ? -1 : 0;
             highest = std::max(highest, exponents[i] + F::mantissa_bits);
         }
-        // A block of zeros gives highest = mantissa_bits. The range of a loaded sum may end below this value.
+        // For a block of zeros, `highest` is mantissa_bits. A loaded sum may have a smaller range_.highest.
         highest = std::min(highest / digit_bits, range_.highest);
         for (std::int64_t k = range_.lowest; k <= highest; ++k) {
             std::int64_t* const digits =

@@ -21,7 +21,7 @@ namespace tally {
 namespace detail {
 // The sum of each element has the digits from `lowest` to `highest`. Digit k is the coefficient of 2^(32 k)
 // times the type's smallest positive number. If has_marks is true, each element also counts the summands
-// +inf, the summands -inf, and the finite summands other than -0. A NaN adds 1 to the first two counts.
+// +inf, the summands -inf, and the finite summands other than -0. A NaN counts as +inf and as -inf.
 struct ExactRange {
     std::int64_t lowest = std::numeric_limits<std::int32_t>::max(), highest = -1;  // no digits
     bool has_marks = false;
@@ -36,7 +36,7 @@ struct ExactRange {
     bool operator==(const ExactRange&) const = default;
 };
 
-// An ExactSum holds the sum of each element in fixed point. A digit has 32 bits and is stored in an int64, so
+// An ExactSum stores each sum in fixed point. A digit has 32 bits and is stored in an int64, so
 // that a million additions need no carry. The exponents of the summands determine the number of digits.
 //
 // rounded() returns the sum rounded to nearest, ties to even, as IEEE 754 defines it. A NaN, or infinities of
@@ -44,7 +44,7 @@ struct ExactRange {
 // zeros are +0 (docs/mathematics.md, 2.7).
 template <class S> class ExactSum {
 public:
-    // The limit of additions() after add() or merge(). Digits and marks have room for twice as many additions.
+    // The maximum of additions() after add() or merge(). Digits and marks can store twice as many additions.
     static constexpr std::int64_t most_additions = (std::int64_t{1} << 20) - 1;
 
     explicit ExactSum(const Shape& shape) : shape_(shape) {}
@@ -64,7 +64,7 @@ public:
     // ---- for files and sums over processes: sums of the same range are added digit by digit ----
     const ExactRange& range() const { return range_; }
     void widen(const ExactRange& to);  // includes `to`; new digits are 0
-    // Propagates carries, so that each digit is less than 2^32. The sum then counts as one addition.
+    // Propagates carries, so that each digit is less than 2^32. A carried sum counts as one addition.
     void carry();
     // Returns the digits in this order: the lowest digit of every element, then the next digit of every
     // element, and so on. The marks of every element come last.

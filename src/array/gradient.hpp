@@ -45,11 +45,11 @@ inline bool is_backward_locked(std::uint8_t grad_flags) {
 [[noreturn]] void throw_locked(const char* call, const std::string& parameter);
 [[noreturn]] void throw_holds_average(const char* call, std::size_t parameter);  // for calls with a list
 
-// Counts the outermost backward passes of this thread. A GradCache (train/grad_cache.hpp) counts as one pass.
+// Counts this thread's outermost backward passes. A GradCache (train/grad_cache.hpp) counts as one of them.
 inline constinit thread_local std::uint64_t backward_calls = 0;
 
 [[noreturn]] void throw_average_not_writable(const char* call);  // for calls with one parameter
-// Call this before modifying a value. If the value is a moving average, swap() would undo the change.
+// Call this before modifying a value. If the value is a moving average, a later swap() undoes the change.
 inline void require_not_averaged(const char* call, std::uint8_t grad_flags) {
     if (grad_flags & grad_flag::holds_average & ~ignored_flags) [[unlikely]]
         throw_average_not_writable(call);

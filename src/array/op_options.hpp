@@ -24,7 +24,7 @@ struct AxesArg {
     requires(!std::same_as<N, bool>) AxesArg(N one) : axes{static_cast<std::int64_t>(one)} {}
 };
 
-// ReduceOptions hold `keepdims`. If it is true, reduced axes stay with extent 1; otherwise they are removed.
+// If ReduceOptions::keepdims is true, each reduced axis stays with extent 1, otherwise the axis is removed.
 struct ReduceOptions {
     bool keepdims = false;
 };
@@ -39,7 +39,7 @@ struct TransposeOptions {
     bool transpose_a = false, transpose_b = false;
 };
 
-// The concept Arithmetic accepts any arithmetic type. Deleted overloads use it to reject sum(x, 0, true).
+// Arithmetic accepts any arithmetic type. Deleted overloads use Arithmetic to reject sum(x, 0, true).
 template <class B>
 concept Arithmetic = std::is_arithmetic_v<B>;
 }  // namespace detail

@@ -27,7 +27,7 @@ template <class S> void multiply(const Product& p, const Array<S>& a, const Arra
         kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
-// These functions plan the gradients of A and B. If an operand is stored transposed, so is its gradient.
+// These functions plan the gradients of A and B. A transposed operand has a transposed gradient.
 inline Product product_for_a(const Product& p) {
     return p.transpose_a ? Product{p.k, p.m, p.n, p.transpose_b, true}
                          : Product{p.m, p.k, p.n, false, !p.transpose_b};

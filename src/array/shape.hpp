@@ -68,7 +68,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape);
 namespace detail {
 std::string to_text(std::span<const std::int64_t> extents);  // also for extents that no Shape can have
 
-// Returns the axis counted from the front; axis -1 is the last. Throws Error if the axis does not exist.
+// Returns the index of an axis, where axis -1 is the last axis. Throws Error if the axis does not exist.
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
 
 // broadcasts() returns whether `a` and `b` broadcast by NumPy's rules, and sets `together` to their common

@@ -1,4 +1,4 @@
-// Checks of the shapes and numbers that operations get. A check throws Error; some checks also return a plan.
+// These functions check the arguments of operations, and throw Error. Some functions also return a plan.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tally::detail {
 void require_cross_entropy_args(const Shape& logits, const Shape& labels, double smoothing);
 void require_info_nce_args(const Shape& queries, const Shape& keys, double temperature);
 
-// Checks a dropout of x (items, ...) with probability p. `first` is the index of the first item.
+// Checks the arguments of dropout for x (items, ...). `first` is the index of the first item.
 void require_dropout_args(double p, std::uint64_t first, const Shape& x);
 
 // Checks a layer norm, and returns the extents of x as (rows, width, 1).

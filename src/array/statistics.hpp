@@ -33,7 +33,7 @@ template <class S> struct BatchStatistics {
     Array<S> mean, variance;
     double count = 0;
 
-    // Returns the statistics of both batches together; the difference of their means adds to the variance.
+    // Returns the statistics of two batches together. The variance includes the difference of both means.
     BatchStatistics pooled_with(const BatchStatistics& other) const {
         if (count == 0) return other;
         if (other.count == 0) return *this;

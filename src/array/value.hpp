@@ -30,7 +30,7 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     accumulate_into(dx, dy);  // dx = dy or dx += dy; a dx without memory shares the buffer of dy
     { detail::ones_like(x) } -> std::same_as<T>;
     { detail::nans_like(x) } -> std::same_as<T>;
-    // The result has the shape and device of x. The first write adds the memory.
+    // The result has the shape and device of x, and receives memory at the first write.
     { detail::like_without_memory(x) } -> std::same_as<T>;
     { detail::has_memory(x) } -> std::same_as<bool>;
     detail::reset(owned);                              // frees the memory; shape and device stay

@@ -68,7 +68,7 @@ private:
     explicit CheckpointProxyNode(T&& v) : ValueNode<T>(std::move(v), State::fresh) {}
 };
 
-// Passes an operation to the interceptor. Returns the proxy node, or an empty Var to record as usual.
+// Passes an operation to the interceptor. Returns a proxy node, or an empty Var if no proxy is needed.
 template <class T> [[gnu::noinline]] Var<T> intercept(const char* op, T& value,
                                                       std::span<ValueNode<T>* const> inputs,
                                                       std::span<const SavedRef> saved,

@@ -58,7 +58,7 @@ protected:
 
 class Interceptor {
 public:
-    // Returns true to record as usual, and false to make a proxy. The node or proxy gets context.next_id.
+    // Returns false if a proxy must replace the node. The node or proxy receives the id context.next_id.
     virtual bool on_operation(OpInfo& operation) = 0;
 
 protected:
