@@ -98,8 +98,7 @@ private:
     bool negative_ = false;
 };
 
-// Rounds to nearest, ties to even. Rounding up to a power of two carries into the exponent, and can make the
-// result infinite.
+// Rounds to nearest, ties to even. Rounding up to a power of two can make the result infinite.
 template <class S> S rounded(const Magnitude& sum, int bit_length) {
     using F = Format<S>;
     const int exponent = std::max(bit_length - (F::mantissa_bits + 1), 0);

@@ -62,8 +62,7 @@ template <class S, class IndicesOf> void multiply_each(const StridedIndex<2>& ba
     }
 }
 
-// Returns the output buffer for the gradient of a batch of matrices. If several members of the batch use the
-// same matrix, the buffer is set to 0, so that each member can add its product.
+// Returns the output buffer for a batch's gradient. The buffer is set to 0 if members share a matrix.
 template <class S>
 Into<S[]> summed_grad_buffer(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
     const Into<S[]> d = grad_buffer(into);

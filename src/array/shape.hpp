@@ -50,8 +50,7 @@ public:
 
 private:
     [[gnu::cold]] std::int64_t axis_from_the_end(std::int64_t axis) const;
-    // Writes the whole shape with a single store instruction. Shapes are copied often, and a load right after
-    // several smaller stores would stall the processor.
+    // Writes the shape by one store, because a load right after several smaller stores would stall.
     void store_words(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
         using Words [[gnu::vector_size(32)]] = std::uint64_t;
         const Words words{a, b, c, d};
@@ -71,10 +70,9 @@ std::string to_text(std::span<const std::int64_t> extents);  // also for extents
 // Returns the index of an axis, where axis -1 is the last axis. Throws Error if the axis does not exist.
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
 
-// broadcasts() returns whether `a` and `b` broadcast by NumPy's rules, and sets `together` to their common
-// shape. broadcast() returns the common shape or throws Error.
+// Returns whether `a` and `b` broadcast by NumPy's rules, and sets `together` to their common shape.
 bool broadcasts(const Shape& a, const Shape& b, Shape& together);
-Shape broadcast(const char* op, const Shape& a, const Shape& b);
+Shape broadcast(const char* op, const Shape& a, const Shape& b);  // returns the common shape or throws
 
 // The arguments of fail_gradient_shape() are descriptions that describe() returns.
 [[noreturn]] void fail_gradient_shape(const std::string& value, const std::string& gradient);

@@ -1,5 +1,4 @@
-// Value is the concept of a type that the engine can differentiate: numbers (scalar.hpp) and arrays
-// (array.hpp), both also with the scalar type Dual (dual.hpp).
+// The concept Value accepts numbers (scalar.hpp) and arrays (array.hpp) of float, double or Dual.
 #pragma once
 
 #include <concepts>

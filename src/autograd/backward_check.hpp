@@ -1,5 +1,4 @@
-// BackwardCheck checks that a backward function does not change dy or saved values, and that the function
-// writes gradients as into() requires. This header does not depend on the graph.
+// Checks that a backward function does not change dy or saved values, and writes gradients correctly.
 #pragma once
 
 #include <cmath>

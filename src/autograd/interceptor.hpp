@@ -1,5 +1,4 @@
-// An Interceptor sees each operation of a thread before the operation becomes a node. checkpoint() installs
-// an Interceptor while the function runs. This header does not depend on the type of the values.
+// An Interceptor sees each operation of a thread before the operation becomes a node, as in checkpoint().
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// Declares explicit instantiations for arrays of float and double, which core_ops_*.cpp compile once for all
-// programs. Each program compiles the other templates itself.
+// Declares the instantiations for arrays of float and double that core_ops_*.cpp compile for all programs.
 #pragma once
 
 #include <cstdint>
