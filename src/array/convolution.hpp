@@ -85,7 +85,7 @@ private:
         kernel_.im2col(x + first * plan_.pixels(), columns_.raw(), plan_.windows, count, plan_.in);
     }
 
-    // Lets gather() map (channels, images, positions) to (images, channels, positions), and scatter() back.
+    // Returns the index that maps (channels, images, positions) to (images, channels, positions).
     StridedIndex<1> image_channel_swap(std::size_t count) const {
         return permuted_index(Shape{static_cast<std::int64_t>(plan_.out), static_cast<std::int64_t>(count),
                                     static_cast<std::int64_t>(plan_.positions)},

@@ -22,9 +22,9 @@ struct DeferRowsScope : private ScopedValue<bool> {
     explicit DeferRowsScope(bool may_defer) : ScopedValue(deferring_rows, may_defer) {}
 };
 
-// If a and b have few rows, copies the rows and returns true. flush_rows() later adds the product aᵀ b, in
-// the same order of additions and thus with the same bits. While grad_flag::has_deferred_rows is set, any
-// thread must call flush_rows() before the thread accesses the gradient.
+// If a and b have few rows, copies the rows and returns true. flush_rows() later adds the product aᵀ b.
+// The order of additions, and thus each bit of the gradient, is the same as without deferral. While
+// grad_flag::has_deferred_rows is set, any thread must call flush_rows() before it accesses the gradient.
 template <class S>
 bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientRef<Array<S>>& to);
 

@@ -66,7 +66,7 @@ public:
     void widen(const ExactRange& to);  // includes `to`; new digits are 0
     // Propagates carries, so that each digit is less than 2^32. A carried sum counts as one addition.
     void carry();
-    // Returns the lowest digit of every element, then the next digit of every element, ..., then all marks.
+    // Returns the lowest digits of all elements, then the next higher digits, and so on, and last the marks.
     std::span<std::int64_t> digits() { return {digits_.raw(), shape_.size() * range_.words_per_number()}; }
     // Returns the number of additions since the last carry(), where a carried sum counts as one addition. The
     // digits of several sums can be added if the sum of their additions() is at most 2 * most_additions.

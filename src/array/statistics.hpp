@@ -1,4 +1,4 @@
-// Holds the mean and the variance of each feature for batch norm, of batches and as running averages.
+// Stores the mean and variance of each feature for batch norm, of one batch or as running averages.
 #pragma once
 
 #include <cstdint>
