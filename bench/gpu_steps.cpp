@@ -114,7 +114,8 @@ bool race(const Row& row, const char* floor_name, const std::function<void()>& f
     return waited == 0;
 }
 
-// Returns a function that computes the matrix products of one update, and no other operations.
+// Returns a function that computes only the matrix products of one update. Products of later micro-batches
+// add to the gradients.
 std::function<void()> products_of(const bench::Network& network) {
     std::vector<std::size_t> buffers;
     const auto buffer = [&](std::int64_t high, std::int64_t wide) {

@@ -32,8 +32,8 @@ inline double median(std::vector<double> xs) {
     return xs[xs.size() / 2];
 }
 
-// If `warm_up` is true, a program runs once before each measurement. After each measurement, the benchmark
-// waits for the time `rest`.
+// If `warm_up` is true, an untimed run before each measurement wakes the threads. During the time `rest`
+// after a measurement, the threads fall asleep.
 struct Turn {
     bool warm_up = false;
     std::chrono::milliseconds rest{3};

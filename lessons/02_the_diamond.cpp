@@ -1,4 +1,4 @@
-// Lesson 2: if two operations use a value, the gradient of the value is the sum of two contributions.
+// Lesson 2: the gradient of a value used twice has two summands, so backward visits the newest node first.
 #include "course/kit/talk.hpp"
 
 using namespace tally;

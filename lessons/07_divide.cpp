@@ -1,4 +1,4 @@
-// Lesson 7: if the loss of each micro-batch is divided by N, accumulation computes the full batch's gradient.
+// Lesson 7: dividing each micro-batch's loss by N gives the full batch's gradient, equal in every bit.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Lesson 11: the last update of an epoch (the tail) may have fewer micro-batches than the other updates.
+// Lesson 11: the last update of an epoch (the tail) and the last test batch may be smaller than the others.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -367,7 +367,7 @@ struct TheTail : Toy {
         check("means, 64: another number", std::abs(of_means[0] - truth) > 1e-3);
         double hard = 0;
         for (std::size_t i = 9984; i < 10000; ++i) hard += double(losses[i]) / 16;
-        // The expected value is formula (1.2) of docs/mathematics.md for the 16 items of the last batch.
+        // The formula is (1.2) of docs/mathematics.md for 156 batches of 64 items and one batch of 16 items.
         check_close("formula", of_means[0] - truth, (hard - truth) * 0.75 / 157, 2 * roundings(66));
     }
 };

@@ -1,4 +1,4 @@
-// Lesson 13: clipping, weight decay, momentum and Adam act once per update, on the divided gradient.
+// Lesson 13: clipping, decay, momentum, Adam, schedule and average act once per update, after dividing.
 #include "course/kit/pictures.hpp"
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
@@ -360,7 +360,7 @@ struct OncePerUpdate {
     }
 
     void check_adam(const Vector& adam, const Vector& closed) const {
-        // Each call of step() rounds fewer than 25 times. Epsilon changes a step by less than 1e-7.
+        // A call rounds fewer than 25 times. Roots exceed 0.2, so epsilon changes a step by less than 1e-7.
         check_close("the formulas", adam, closed, 1e-6 + roundings(25 * n));
         if (settings_changed()) return;
         check_close("and in digits", adam, {-0.2, -0.2446, -0.3689}, 5e-5);

@@ -1,4 +1,4 @@
-// Lesson 15: if items interact in the loss, accumulation computes a different gradient.
+// Lesson 15: if items interact in the loss, accumulation computes a different gradient. Each case has a fix.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 #include "tally/train.hpp"

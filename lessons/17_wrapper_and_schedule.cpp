@@ -217,7 +217,7 @@ struct WrapperAndSchedule {
     inline static bool speaks = false;  // whether the next run shows its code
 
     // Trains with momentum over three epochs of 8 micro-batches. With N = 3, an update may contain
-    // micro-batches of two epochs. The run can stop before any micro-batch.
+    // micro-batches of two epochs. The run can stop before any micro-batch and continue from a file.
     struct Run {
         Line line;
         Sgd<real> sgd{{line.w}, {.learning_rate = 0.002, .momentum = 0.9}};

@@ -59,10 +59,10 @@ private:
     std::int64_t calls_ = 0;
 };
 
-// Call step() after each call of backward(). The function step() throws Error if backward() was
-// called twice. The caller chooses whether the gradient is a mean or a sum. For a mean, all
-// micro-batches must have the same number of items, because a mean of means over different numbers of
-// items is wrong.
+// Call step() after each backward(). The caller chooses what happens to a tail, and whether the gradient is a
+// mean or a sum, because wrappers differ in both points. step() throws Error if backward() was called twice.
+// For a mean, step() also throws Error if the number of items changes, because a mean of means is the mean
+// over all items only for equal sizes.
 template <class S> class Accumulate {
 public:
     Accumulate(Optimizer<S>& optimizer, typename Trainer<S>::AccumulationSteps steps, Reduction reduction,

@@ -1,5 +1,6 @@
-// Defines main() of every Catch2 test program. The exit status is 4 if all test cases were skipped. With
-// TALLY_REQUIRE_GPU=1, a missing GPU is an error. Test cases must restore the global state that they change.
+// Defines main() of every Catch2 test program. The exit status is 4 if all test cases were skipped or if the
+// device is missing. With TALLY_REQUIRE_GPU=1, a missing device gives the status 1. Test cases must restore
+// the global state that they change.
 #if !__has_include(<catch2/catch_session.hpp>)
 #define CATCH_CONFIG_RUNNER
 #else

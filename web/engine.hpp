@@ -1,4 +1,4 @@
-// Declares the functions that classroom.html calls. A function returns the same JSON in every browser.
+// Declares the functions that classroom.html calls. Browsers and programs get the same JSON.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace tally::web {
 
 enum class Divide : int { not_at_all, by_parts, by_rows };  // a micro-loss: unchanged, / N, or times b_k / B
 
-// Runs the toy with rows of three numbers. `cuts` contains the number of rows of each micro-batch.
+// Runs the toy, whose loss is the mean of x w. Rows have three numbers. `cuts` are rows per micro-batch.
 std::string toy(const std::vector<float>& x, const std::vector<float>& w, const std::vector<int>& cuts,
                 Divide divide);
 
@@ -17,7 +17,7 @@ std::string toy(const std::vector<float>& x, const std::vector<float>& w, const 
 // new segment begins at layer i. The backward pass recomputes each segment.
 std::string chain(const std::vector<bool>& keep);
 
-// Computes the gradients of `draws` micro-batches. Each micro-batch has `size` items, drawn from 512 items.
+// Computes gradients of `draws` micro-batches, each of `size` items that are drawn with replacement from 512.
 std::string noise(std::uint64_t seed, int size, int draws);
 
 }  // namespace tally::web

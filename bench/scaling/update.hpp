@@ -25,8 +25,8 @@ struct Update {
 };
 Update update(const Training& training);
 
-// Returns the number of updates with batches of `batch` items, divided by the number of updates with
-// unlimited batches (McCandlish et al. 2018).
+// Returns how many updates with batches of `batch` items training to a target needs, divided by the number of
+// updates with unlimited batches (McCandlish et al. 2018).
 double updates_to_target(double batch, double critical_batch);
 
 // Returns the training time in seconds, divided by the number of updates that training with unlimited batches

@@ -1,5 +1,5 @@
-// Makes the rows that measure time and memory of a deep model. The rows compare the update of a whole batch
-// with micro-batches and with checkpoints.
+// Makes the rows that measure time, and memory beyond parameters, gradients and data, of a deep model. The
+// rows compare the update of a whole batch with micro-batches and with checkpoints.
 #include <memory>
 #include <string>
 

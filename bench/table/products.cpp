@@ -23,7 +23,8 @@ struct Matrices {
     Aligned a, b, ours, theirs;
 };
 
-// Calls gemv for a matrix of one row, and ger if each number of the result has only one summand.
+// Calls OpenBLAS as a user would. Calls gemv for a matrix of one row, and ger if each number of the result
+// has only one summand.
 void by_openblas(const detail::Product& p, const Matrices& of) {
     const auto m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
     const auto how = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };

@@ -80,7 +80,7 @@ struct Effort {
         false;  // for rows of one thread, measure processor time, which other programs disturb less
 };
 
-// Throws if a program's gradients differ from tally's. Otherwise measures the times of all programs.
+// Throws if a program's gradients differ from tally's. Otherwise measures the programs alternately.
 Result race(const Row& row, const Effort& effort);
 
 // Throws Error if a number in `got` differs from its counterpart in `expected` by more than the tolerance.

@@ -32,7 +32,7 @@ template <class S> struct Fashion {
 // Returns true if the folder contains any of the four files of FashionMNIST, packed (.gz) or not.
 bool has_fashion(const std::string& folder);
 
-// Loads the four files of FashionMNIST, packed (.gz) or not. Throws Error if a file is missing or invalid.
+// Loads the four files, packed (.gz) or not. Throws Error if a file is missing or if the files do not match.
 template <class S> Fashion<S> load_fashion(const std::string& folder);
 
 // Generates pictures. Picture i depends only on i and the seed, and has the same bits on all machines.

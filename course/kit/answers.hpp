@@ -32,7 +32,7 @@ std::optional<AnswerRecord> parse_answer(const std::string& line);  // empty if 
 // Returns one record for each answer to the question, or one record if the learner skipped the question.
 std::vector<AnswerRecord> answers_of(const Reveal& reveal, const std::string& lesson);
 
-// Counts the questions that the learner answered at the first attempt, answered later, or skipped.
+// Counts the questions that the learner answered correctly at once or later, or skipped, over all runs.
 struct Predicted {
     int asked = 0, at_once = 0, later = 0, skipped = 0;
 };

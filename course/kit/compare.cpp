@@ -88,7 +88,7 @@ Check compared_within(std::string name, const Numbers& got, const Numbers& expec
     }
     if (!check.detail.empty()) return check;
 
-    // The worst element exceeds its bound by the largest amount, or comes nearest to its bound.
+    // The worst element exceeds its bound most or comes nearest to its bound. NaN is never close.
     bool exact = true, close = true;
     double largest = 0, smallest_margin = std::numeric_limits<double>::infinity(), largest_bound = 0;
     std::size_t worst = 0;

@@ -1,4 +1,4 @@
-// Defines the events that a lesson emits. A viewer of a lesson receives only these events.
+// Defines the events that a lesson emits. Viewers get only events, and thus show only numbers of this run.
 #pragma once
 
 #include <cstddef>

@@ -12,8 +12,8 @@ struct WriteError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// OutputClosed is thrown if a reader of standard output, such as `head`, has closed the pipe. OutputClosed is
-// not a std::exception, so that handlers of errors do not catch OutputClosed.
+// OutputClosed is thrown if a reader such as `head` has closed standard output, and ends the program silently
+// with `exit_code`. OutputClosed is not a std::exception, so that handlers of errors do not catch it.
 struct OutputClosed {
     static constexpr int exit_code = 128 + 13;
 };

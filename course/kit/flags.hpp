@@ -32,9 +32,9 @@ struct Flags {
 };
 
 void add_flags(CLI::App& app, Flags& flags);
-// Adds a flag for each lesson parameter. The help text lists the parameters in `only` with their ranges.
+// Adds a flag for each lesson parameter. The help lists only the parameters in `only`, or else all of them.
 void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only = nullptr);
-// Returns the flags that repeat this run, such as " --seed 5 --dtype float64".
+// Returns the flags that repeat this run, without default values, such as " --seed 5 --dtype float64".
 std::string repeat_flags(const Flags& flags);
 std::string settings_text(const Flags& flags);           // "--micro 6 --rate 0.2"
 std::vector<std::string> arguments(const Flags& flags);  // for a lesson program with the same flags

@@ -1,4 +1,4 @@
-// Converts an event to JSON. The key "values" stores exact numbers, and "text" stores printed numbers.
+// Converts an event to one line of JSON. "values" has the exact numbers, and "text" the printed numbers.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, cons
 std::vector<std::string> reply_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
                                      const Style& style);
 
-// Returns the last lines of a log, such as "lesson 07 divide 6 steps 4 checks [ok] 0.01 s".
+// Returns "lesson 07 divide  6 steps  4 checks  [ok]  0.01 s". A failure adds the line and a command.
 std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double seconds);
 
 enum class Tone { bold, good, bad, warn, ask, source };

@@ -109,11 +109,12 @@ private:
 // one option is right. Each wrong option explains its mistake. `why` explains the answer.
 void predict(std::string_view question, const std::vector<Option>& options, const Hints& hints,
              std::string_view why);
+// Asks for a number that the learner types, such as {right(3), wrong(1, "...")}.
 void predict(std::string_view question, const std::vector<TypedNumber>& numbers, const Hints& hints,
              std::string_view why);
 
 // ---- Checks ------------------------------------------------------------------------------------
-// After a failed check the lesson continues, and the exit code of the lesson is 1.
+// Each check returns whether it holds. After a failed check the lesson continues, and later exits with 1.
 
 bool check(std::string_view name, bool holds, std::string_view detail = {}, Where where = Where::here());
 bool check_equal(std::string_view name, const Numbers& got, const Numbers& expected,

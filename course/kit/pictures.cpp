@@ -37,7 +37,7 @@ std::string compared(const Vector& sum, const Vector& full) {
     return factor ? fmt::format("{:.2f} times the full batch's", *factor) : "not the full batch's";
 }
 
-// Draws the rows of a batch, their weights and the gradient of their mean.
+// Draws a batch's rows, weights and mean gradient. draw() returns the y coordinate of the lower edge.
 struct Lane {
     Sheet& sheet;
     int weight_at, gradient_at, right;

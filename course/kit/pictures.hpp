@@ -71,7 +71,7 @@ template <std::floating_point S> std::string bits_of(S number) {
     return text.insert(1, ".") + " x 2^" + std::to_string(exponent);
 }
 
-// Shows the floating-point numbers around 1 / (n b), with a mark at `twice`, which is rounded twice.
+// Shows the numbers around 1 / (n b). Marks show 1 / (n b), its rounded value and the twice rounded `twice`.
 template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     const S once = S(1) / S(n * b), spacing = std::nextafter(once, S(1)) - once;
     const auto place = [&](S number) { return double(number - once) / double(spacing); };
@@ -138,7 +138,8 @@ struct Walks {
 };
 Sheet sheet_of(const std::string& title, const Walks& walks);
 
-// Shows when each step of a model begins, and how long the input of the step stays in memory.
+// Shows when each step of a model begins, and how long the input of the step stays in memory. The input is
+// kept from the end of the previous step to the last restart from this input.
 struct Runs {
     std::vector<std::size_t> begun;
     std::vector<bool> recorded;

@@ -44,7 +44,7 @@ struct Try {
     std::string typed;
 };
 
-// Stores a question. If the answer is typed, the viewer does not show `options`.
+// Stores a question. If a number is typed, `options` are the right number and mistakes, which are not shown.
 struct Prediction {
     struct Known {
         char id;  // a, b, c, ... in the order of the lesson's source, before the shuffle
@@ -64,8 +64,8 @@ struct Prediction {
     bool is_right(const Try& one) const { return one.choice == answer; }
 };
 
-// Throws std::logic_error unless there are 2 to 9 options, of which exactly one is right. Also throws if two
-// numbers are too close to be distinguished.
+// Both functions throw std::logic_error unless there are 2 to 9 options, of which exactly one is right. They
+// also throw if two numbers are too close to be distinguished.
 Prediction prediction_of(std::string_view question, const std::vector<Option>& options, const Hints& hints,
                          std::string_view why);
 Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,

@@ -16,8 +16,8 @@ bool on_several_ranks(const Lesson& lesson);
 // Returns the reason why ranks cannot be started on this machine, or an empty string.
 std::string why_no_launcher();
 
-// Starts the command as several processes and waits until they end. A signal that arrives while the ranks run
-// is raised again after the ranks have ended.
+// Starts the command as several processes and waits until they end. A flag names the file to which rank 0
+// writes. A signal that arrives while the ranks run is raised again after the ranks have ended.
 void run_ranks(int ranks, std::vector<std::string> command);
 
 // ---- in a rank ----

@@ -167,7 +167,7 @@ std::vector<Try> StepViewer::ask(const Prediction& prediction, const Record& rec
     }
 }
 
-// Asks until the learner answers correctly, skips the question or has no attempt left.
+// Asks until an answer is right or skipped, or no attempt is left. A visit to an earlier step deletes no Try.
 StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& place,
                                    std::vector<Try>& tries) {
     while (tries.empty() || (!prediction.is_right(tries.back()) && tries.size() < prediction.tries())) {

@@ -38,7 +38,7 @@ void register_lesson(const Lesson& lesson, bool in_double, void (*talk)());  // 
 // Implements main() of a lesson's program. If `number` is 0, runs the lesson with the lowest number.
 int run_registered(int argc, const char* const* argv, int number = 0);
 
-// Emits a picture of a graph. The argument `draw` is a function that receives a `Picture`.
+// Emits a picture of the graph that `draw` records. `draw` calls name() and backward() of the Picture.
 template <std::invocable<Picture&> Draw>
 void graph(std::string_view name, std::string title, const Draw& draw) {
     Picture::KeepValues keep_values;
@@ -66,6 +66,6 @@ template <class Talk> struct RegisterLesson {
     }
 };
 
-// Returns a bound for the relative error of a result after n roundings in the type `real`.
+// Bounds the error of a sum with n successive roundings in `real`, relative to the sum of the magnitudes.
 constexpr double roundings(int n) { return tally::lesson::gamma_bound<real>(n); }
 }  // namespace

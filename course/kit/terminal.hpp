@@ -34,7 +34,8 @@ std::size_t text_width();                   // of the window, limited to 20 to 8
 // Makes Ctrl-C end the program with exit code 130. Ignores SIGPIPE, so that writing to a closed pipe fails.
 void catch_interrupts();
 
-// While a `KeyMode` exists, the program receives each key at once, and the terminal does not echo the key.
+// While a `KeyMode` exists, keys arrive at once and are not echoed. The destructor restores the terminal, and
+// so do the handlers of SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGTSTP.
 class KeyMode {
 public:
     KeyMode();

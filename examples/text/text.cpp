@@ -82,7 +82,8 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     Transformer<S> model;
     AdamW<S> optimizer(model.parameters(), {.learning_rate = 5e-3, .weight_decay = 0.01});
     // The number of letters in an update is known only after its last micro-batch. The Window adds the
-    // gradients of summed losses, and divides the result by the number of letters at the end.
+    // gradients of summed losses, and divides once at the end. A mean of means would give the micro-batch of
+    // 4 lines the weight of the micro-batch of 16 lines.
     DataParallel<S> ranks(processes);
     Window<S> window(optimizer, {.sum = sum}, &ranks);  // without &ranks: one process
 

@@ -14,7 +14,7 @@ namespace tally::test {
 // The timeout of this group is shorter than the timeout of ctest, and longer than delays of a busy machine.
 ProcessGroup& world();
 
-// Returns a group of the first `count` processes. Returns nullptr on the other processes.
+// Returns a group of the first `count` processes, in rank order or reversed. Other processes get nullptr.
 std::unique_ptr<ProcessGroup> first_processes(int count, bool backwards);
 
 inline std::size_t ranks() { return static_cast<std::size_t>(world().size()); }

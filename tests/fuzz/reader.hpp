@@ -5,5 +5,5 @@
 #include <cstddef>
 #include <cstdint>
 
-// Returns 0 if the reader accepts `data` or throws an Error. Every other failure aborts the program.
+// A reader may throw an Error for invalid data. Every other failure must crash. libFuzzer requires this name.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

@@ -34,7 +34,7 @@ Outcome run_engine(const Program& program, Way way);
 // Returns the sum of seed * result over all backward passes of the program. This function records no graph.
 double objective(const Program& program);
 
-// run_peer() runs the program with LibTorch, and throws if LibTorch cannot run the program.
+// If peer_is_there(), run_peer() runs the program with LibTorch, and throws if LibTorch cannot run it.
 bool peer_is_there();
 Outcome run_peer(const Program& program);
 

@@ -60,7 +60,7 @@ public:
     int pow(int a, int b);
     int maximum(int a, int b, Number sign);  // returns the minimum if sign is -1
     int sum(const std::vector<int>& all);
-    // Returns the maximum. If `shared` is true, equal maxima share the gradient equally.
+    // Returns the maximum. Equal maxima share the gradient if `shared`. Otherwise the first gets all of it.
     int largest(const std::vector<int>& all, bool shared);
 
     const Bounded& operator[](int x) const { return nodes_[static_cast<std::size_t>(x)].y; }

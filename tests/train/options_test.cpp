@@ -1,5 +1,5 @@
 // Changes each option between saving and loading a training run. Loading must either throw an Error with both
-// values, or continue with the same bits as an uninterrupted run.
+// values, or continue with the same bits as an uninterrupted run. docs/options.md shows the table.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>

@@ -1,4 +1,4 @@
-// Reads and writes WORK/answers, which contains every answer of the learner.
+// Reads and writes WORK/answers, which contains every answer of the learner. No program sends this file.
 #pragma once
 
 #include <string>

@@ -14,8 +14,8 @@ struct Named {
     std::string slug;
 };
 
-// Returns the index of the entry with the number or name `which`, or else of the only name that contains
-// `which`. If no single entry matches, `message` lists the candidates or the most similar name.
+// Returns the index of the entry with the number or name `which`, or else of the only name that begins with
+// `which` or contains it. Otherwise sets `message` to the candidates or to the most similar name.
 std::optional<std::size_t> find_named(const std::vector<Named>& all, const std::string& which,
                                       std::string_view kind, std::string_view see, std::string& message);
 

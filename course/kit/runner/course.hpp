@@ -13,10 +13,10 @@ struct Program {
     std::string path;
 };
 
-// Returns the lesson programs of a folder in syllabus order. Throws if the folder contains no program.
+// Returns the programs lesson_* of a folder in syllabus order. Throws std::runtime_error if there is none.
 std::vector<Program> find_programs(const std::string& folder);
 
-// If no program matches, or several programs match, returns nullptr and sets `message`.
+// Finds a program by slug, part of a slug or number. Otherwise returns nullptr and sets `message`.
 const Program* find_program(const std::vector<Program>& programs, const std::string& which,
                             std::string& message);
 

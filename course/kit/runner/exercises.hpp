@@ -22,7 +22,8 @@ struct Exercise {
 struct Exercises {
     explicit Exercises(const std::string& folder);  // the build's folder; throws std::runtime_error
 
-    // Finds an exercise by slug, part of a slug, stem or number. Sets `message` if no exercise matches.
+    // Finds an exercise by slug, part of a slug, stem or number. If no single exercise matches, returns
+    // nullptr and sets `message`.
     const Exercise* find(const std::string& which, std::string& message) const;
 
     std::string starting_text(const Exercise& exercise) const;
@@ -38,6 +39,6 @@ struct Exercises {
     std::vector<Exercise> all;
 };
 
-std::string text_of(const std::string& path);
+std::string text_of(const std::string& path);  // throws std::runtime_error
 
 }  // namespace tally::lesson

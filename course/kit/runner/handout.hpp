@@ -12,14 +12,15 @@ namespace tally::lesson {
 
 struct LessonEvents {
     Lesson lesson;
-    std::string events;
+    std::string events;  // lines of JSON
 };
 
-// Returns an HTML page to print. `toy` is a lesson that shows x and w, or nullptr.
+// Each function returns an HTML page to print. The students' sheet has all questions, with space for answers.
+// `toy` is a lesson that shows x and w, or nullptr.
 std::string students_sheet(const std::vector<LessonEvents>& lessons, const LessonEvents* toy);
 std::string teachers_sheet(const std::vector<LessonEvents>& lessons);
 
-// Writes the students' sheet and the teachers' sheet. Uses the folder `work` if `file` is empty.
+// Writes both sheets and returns the exit code. If `file` is empty, the sheets are in the folder `work`.
 int write_handout(const std::vector<Program>& all, const std::vector<const Program*>& chosen,
                   const Flags& flags, std::string file, const std::string& work);
 

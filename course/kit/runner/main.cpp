@@ -195,7 +195,8 @@ private:
         return report;
     }
 
-    // Call this only in step mode, because a lesson counts as done only if a learner is at the keyboard.
+    // Call this only in step mode, because a lesson counts as done only if a learner is at the keyboard. A
+    // failed check withdraws an earlier "done".
     void record(const std::string& slug, Outcome outcome) {
         const bool done = answers_.done(slug);
         std::string how;

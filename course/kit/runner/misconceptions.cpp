@@ -48,6 +48,7 @@ struct Class {
     std::vector<std::string> remarks;  // sentences about broken files
 };
 
+// Reads the files in the folder, and the files `answers` and `work/answers` in its subfolders.
 Class read_class(const std::string& folder) {
     std::error_code failed;
     std::vector<fs::path> files;

@@ -22,6 +22,7 @@ std::vector<Misconception> misconceptions(const std::vector<std::vector<AnswerRe
 // Draws the first ten mistakes as SVG. Labels each bar with the question or exercise and a text.
 std::string chart_of(const std::vector<Misconception>& all, std::size_t learners);
 
+// Prints the mistakes in the files of `folder` and writes the picture to `file`. Returns the exit code.
 int show_class(const std::string& folder, const std::string& file, const Flags& flags, const Style& style);
 
 }  // namespace tally::lesson

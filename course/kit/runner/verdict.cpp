@@ -244,7 +244,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
               const std::string& scratch, std::uint64_t seed) {
     make_folder(scratch);
     const std::string library = fmt::format("{}/{}.{}.so", scratch, exercise.stem(), ::getpid());
-    // LC_ALL=C selects English error messages, because the entries of `known_errors` are English.
+    // LC_ALL=C selects English messages, which known_errors lists. The limits are 4 GiB and two minutes.
     std::vector<std::string> command{
         "/bin/sh", "-c", "{ ulimit -v 4194304; ulimit -t 120; } 2>/dev/null; LC_ALL=C exec \"$@\"", "sh"};
     command.insert(command.end(), exercises.compiler.begin(), exercises.compiler.end());
