@@ -272,7 +272,7 @@ struct OnTheGpu {
         return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(real)) == 0;
     }
 
-    // By default the lesson trains on a tenth of the images of lesson 16. TALLY_IMAGES=160 takes 1 s.
+    // The default is a tenth of lesson 16's images, and leaves half a batch over. TALLY_IMAGES=160 takes 1 s.
     static std::int64_t images_wanted() {
         const char* wanted = std::getenv("TALLY_IMAGES");
         const std::int64_t images = wanted ? std::atoll(wanted) : 6432;

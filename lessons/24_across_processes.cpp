@@ -469,7 +469,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         }
     }
 
-    // Computes the gradient in one process, which adds the sums of all ranks in rank order.
+    // Computes the gradient in one process, which adds the ranks' sums in rank order and divides once.
     std::vector<real> in_rank_order() const {
         std::vector<real> all(1000);
         for (int rank = 0; rank < P; ++rank) {

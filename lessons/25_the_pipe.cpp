@@ -327,7 +327,7 @@ struct ThePipe {
         for (std::size_t s = 0; s < layers.size(); ++s) so = so && did[s] == order_of(table.stages[s]);
         check("each process did what its lane says", so);
     }
-    // In the schedule ZB-H1, the steps W fill a part of the time in which stages would wait.
+    // F, B and W take equal times. In the schedule ZB-H1, W fills a part of the time in which stages wait.
     void require_valid_split(const Timetable& table) const {
         const double waits = p - 1 + std::max(0, p - m);
         check_close("counted in the picture", dots(table.drawing(1)), waits / (3 * m + waits), 1e-12);

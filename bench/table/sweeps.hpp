@@ -1,4 +1,4 @@
-// Declares sweeps. A sweep measures how time or memory grows with the size of a problem.
+// Declares sweeps, which measure how time or memory grows, and from which size LibTorch is as fast as tally.
 #pragma once
 
 #include <functional>

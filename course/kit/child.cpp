@@ -41,7 +41,7 @@ void forward_signal(int signal, siginfo_t* info, void*) {
 
 void on_child_change(int signal, siginfo_t*, void*) { passed_to(waiting_thread, signal); }
 
-// Forwards signals that end or stop a program to the child. Only pselect() unblocks these signals.
+// Forwards signals that end or stop a program to the child first. Only pselect() unblocks these signals.
 class SignalForwarding {
 public:
     SignalForwarding() {
@@ -108,6 +108,7 @@ void stop_with(pid_t pid, const SavedTerminal& terminal) {
         ::kill(pid, SIGCONT);
 }
 
+// Returns when the pipe can be read or has been closed.
 void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask, const SavedTerminal& terminal) {
     for (;;) {
         stop_with(pid, terminal);

@@ -46,7 +46,8 @@ using Settings = std::map<std::string, std::vector<double>, std::less<>>;
 Settings settings_of(const std::vector<LessonParameter>& parameters,
                      const std::map<std::string, std::string>& given);
 
-// Stores the value of a parameter and converts the value to int, double or a vector.
+// Stores the value of a parameter and converts the value to int, double or a vector, for example by
+// const int n = setting("micro") or const std::vector<std::int64_t> sizes = setting("split").
 // Throws std::logic_error if the parameter's kind does not permit the conversion.
 class Setting {
 public:

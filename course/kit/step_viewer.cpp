@@ -35,6 +35,7 @@ void StepViewer::say(const std::string& text) {
     write_lines(lines);
 }
 
+// Clears the screen at a new step with --present. The title and the first step share a screen.
 void StepViewer::clear_screen_for(int step) {
     if (!mode().presents || step == on_page_) return;
     if (on_page_ != 0) write("\033[H\033[2J");

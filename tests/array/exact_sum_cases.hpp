@@ -1,5 +1,5 @@
-// Generates random numbers for tests of exact sums. Many of their sums are denormal, infinite or zero, or lie
-// exactly between two floating-point numbers.
+// Generates random numbers of all magnitudes for tests of exact sums. Many sums nearly cancel, are denormal,
+// infinite or zero, or lie exactly between two floating-point numbers.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Tests that programs with plausible mistakes compute correct results or throw an Error.
+// Tests that plausible programs with variables, shapes and custom operations are right or throw an Error.
 #include <thread>
 
 #include "catch.hpp"

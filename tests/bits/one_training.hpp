@@ -12,7 +12,7 @@
 
 namespace tally::test {
 
-// tests/bits/compare checks these numbers with several compilers, optimisation levels and processors.
+// These numbers must be equal for all compilers, optimisation levels and processors (tests/bits/compare).
 inline constexpr std::uint64_t weights_in_float = 0xf95554f4fcc93d69, weights_in_double = 0xa80f2fd96041fcf5;
 
 // Trains a model with convolution, attention, norms, dropout and all activations for five updates.

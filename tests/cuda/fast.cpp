@@ -16,7 +16,7 @@ template <class S> const Kernels<S>& fast() {
 
 namespace {
 
-// Reuses blocks of memory, because freeing memory would make the GPU wait.
+// Reuses blocks of memory, because freeing memory would make the GPU wait. This object is never destroyed.
 struct Blocks {
     std::map<std::size_t, std::vector<void*>> spare;
     std::map<void*, std::size_t> size_of;

@@ -1,4 +1,4 @@
-// Tests that all processes throw an Error if the arguments of a call differ between processes.
+// Tests that all processes throw an Error with the rank and the values if a call's arguments differ.
 #include <string>
 #include <vector>
 

@@ -94,7 +94,7 @@ void pipe(ProcessGroup& processes, const std::string& scene) {
     std::cout << "rank " + std::to_string(processes.rank()) + " has run the pipe\n" << std::flush;
 }
 
-// The last process stops while the processes add their exact gradients.
+// The last process makes only the first collective calls that add exact gradients, and then stops.
 void stop_during_a_sum(ProcessGroup& processes) {
     const auto weight = parameter(Array<float>({1, 2}));
     Sgd<float> sgd({weight}, {.learning_rate = 0.1});
