@@ -1,4 +1,4 @@
-// Lesson 23: the gradients of micro-batches show how large the noise is, and which batch size is useful.
+// Lesson 23: two norms, which accumulation computes anyway, measure the noise and the useful size of a batch.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 #include "tally/train.hpp"

@@ -1,4 +1,4 @@
-// Lesson 25: each process computes one stage of a model. Shows how long processes wait for other stages.
+// Lesson 25: each process computes one stage of a model. Shows how long stages wait, and what stages save.
 #include <array>
 #include <set>
 #include <sstream>

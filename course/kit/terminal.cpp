@@ -158,7 +158,7 @@ KeyMode::KeyMode() {
     }
 }
 
-// Blocks signals, because the handler of SIGCONT would change the terminal's settings again.
+// Blocks signals, because SIGCONT between restore() and keys_on = 0 would change the settings again.
 KeyMode::~KeyMode() {
     sigset_t all, usual;
     sigfillset(&all);
