@@ -20,8 +20,8 @@ template <class T> struct Bucket {
     }
 };
 
-// add() appends an array, and sums the bucket when it is full. Finally, finish() sums the remaining numbers
-// and copies all sums to the arrays. Call all_gather() immediately before you use a bucket.
+// add() appends an array, and sums the bucket when it is full. finish() sums the remaining numbers and copies
+// the sums back. The capacity is at least one number. Call all_gather() immediately before you use a bucket.
 template <class T> class BucketedAllReduce {
 public:
     // `error_already_shared` becomes true if a sum fails, because a failed sum throws on all processes.

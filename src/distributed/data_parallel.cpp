@@ -1,4 +1,4 @@
-// DataParallel checks that all processes run the same update, and sums the gradients of all processes.
+// DataParallel compares the updates of all processes, sums gradients, and merges side effects.
 #include "tally/distributed/data_parallel.hpp"
 
 #include <algorithm>
@@ -241,8 +241,8 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     return sum;
 }
 
-// Allocates the memory for sums before the processes communicate, so that a process can still report a lack
-// of memory.
+// Allocates the memory for the sums before the processes exchange side effects, so that a process can still
+// report a lack of memory to the others.
 template <class S>
 void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<detail::ExactSum<S>> exact) {
     if (processes_.size() == 1) return;
@@ -269,7 +269,7 @@ template <class S> void DataParallel<S>::prepare_gradients() {
     }
 }
 
-// Merges the side effects of the micro-batches of all processes, in the order of ranks.
+// Merges the side effects of all processes in the order of ranks, including processes without side effects.
 template <class S> void DataParallel<S>::merge_effects(detail::SideEffects& effects) {
     TrainingState mine;
     if (options_.model)

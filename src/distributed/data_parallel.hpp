@@ -48,8 +48,8 @@ public:
     ~DataParallel() override;
 
     // Returns the consecutive micro-batches that this process computes. The numbers of micro-batches of two
-    // processes differ by at most 1. Layers draw the same random numbers for an item as in training with one
-    // process. If share() is called again for an update, begin_micro_batch() throws.
+    // processes differ by at most 1. Layers draw the same random numbers for an item as in a single process.
+    // Pass all micro-batches of an update in one call. After a second call begin_micro_batch() throws.
     std::vector<Items> share(const std::vector<Items>& micro_batches) override;
     // Call begin_at() instead of share() if you distribute items yourself. `item` is the index of the first
     // item of this process in the update. Without share() and begin_at(), processes draw different numbers.
@@ -64,12 +64,12 @@ public:
     // process must call require_same_weights().
     void require_same_weights();
 
-    // Saves the `Window` of every process in one file, which rank 0 writes atomically. `state` has further
-    // values of the training loop, and must be equal on all processes.
+    // Saves the windows of all processes in one file, which rank 0 writes atomically. `state` has further
+    // values of the loop, and is equal on all processes. If one process fails, all processes throw.
     void save(const std::string& path, const Window<S>& window, TrainingState state = {});
     // Loads a file that save() has written, and returns the saved `state`. After an error on one process, all
-    // processes throw and change nothing. A file that was saved during an update must be loaded by the same
-    // number of processes.
+    // processes throw and change nothing. A file saved during an update must be loaded by the same number of
+    // processes, and other files by any number.
     TrainingState load(const std::string& path, Window<S>& window);
 
     // ---- for the window ----

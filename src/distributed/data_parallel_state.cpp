@@ -15,7 +15,7 @@ namespace {
 
 const std::string prefix = "window", batches_entry = prefix + "/micro_batches";
 
-// Returns whether each process saves its own value of the entry `name`.
+// Returns whether each process has its own value of an entry. "swept" tells if after_backward() was called.
 bool is_own(std::string_view name) {
     constexpr std::array own = {"window/planned", "window/micro_batches", "window/dropped",
                                 "window/items",   "window/swept",         "window/sum",

@@ -36,8 +36,8 @@ int count_of(std::size_t bytes) {
     return static_cast<int>(bytes);
 }
 
-// Calls done() until done() returns true, and yields the processor between two calls. After the timeout,
-// makes 20 more calls, because messages may have arrived while this process was stopped.
+// Calls done() until done() returns true, and yields the processor between two calls. Returns false after the
+// timeout and 20 more calls, which notice messages that arrived while this process was stopped.
 template <class F> bool poll_until(double seconds, F done) {
     using Clock = std::chrono::steady_clock;
     const auto begun = Clock::now();

@@ -37,15 +37,15 @@ public:
     // Returns the next message of a rank without removing it, or null if none has arrived.
     const std::string* peek_message(int rank);
 
-    // Sends the pieces `to` and receives the pieces `from`. Returns false after the timeout. After the
-    // timeout do not free the memory of the pieces, because MPI may still use this memory.
+    // Sends `to` and receives `from`; the other ranks pass the matching pieces. Returns false after the
+    // timeout. MPI may then still use the memory of the pieces, so do not free the memory.
     bool exchange(std::span<const Piece> to, std::span<const Piece> from, double seconds);
-    // Sums arrays over all ranks by MPI_Iallreduce. Returns false after the timeout.
+    // Sums arrays over all ranks by MPI_Iallreduce. Returns false after the timeout, like exchange().
     template <class S> bool sum(const S* mine, S* all, std::size_t count, double seconds);
 
     // ---- from one rank to another; call these between two calls of all_gather() ----
 
-    // Begins to send a label and a `Piece`. `kept` owns the memory of the piece.
+    // Begins to send a label and a piece. `kept` owns the memory of the piece until the piece has been sent.
     void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept);
     std::size_t free_sent();  // frees the posts that have been sent, and returns the number of unsent posts
     // Returns the label of the next piece from a rank if a label has arrived. Then call receive().

@@ -1,3 +1,4 @@
+// Pipe runs the steps of a timetable, passes arrays from stage to stage, and recovers after an error.
 #include "tally/distributed/pipe.hpp"
 
 #include <algorithm>
@@ -56,6 +57,7 @@ std::vector<Timetable::Step> by_time(const Timetable& table, int first, std::siz
     return steps;
 }
 
+// A Run executes one call of Pipe::run() on this process.
 template <class S> class Run {
 public:
     using Stage = typename Pipe<S>::Stage;

@@ -1,4 +1,4 @@
-// A `Pipe` runs a model in stages on several processes, which work on different micro-batches.
+// A `Pipe` runs a model in stages on several processes, which work on different micro-batches at once.
 //
 //     Pipe<float> pipe(processes, {[&](const Tensor& x, int) { return tanh(layer(x)); }});
 //     pipe.run(8, input, loss);   // runs 8 micro-batches forward and backward, and adds their gradients
@@ -29,8 +29,9 @@ struct PipeResult {
 };
 }  // namespace detail
 
-// Each process runs one or more consecutive stages. Rank 0 runs the first stage. Each parameter belongs to
-// one stage. The gradients are bit-identical to those of a single process.
+// Each process runs one or more consecutive stages. Rank 0 runs the first stage. A single process runs all
+// stages. Each parameter belongs to one stage, and run() adds to its gradient. The gradients have the same
+// bits as if one process ran the whole model on one micro-batch after the other.
 template <class S> class Pipe {
 public:
     using Result = detail::PipeResult;

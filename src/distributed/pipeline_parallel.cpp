@@ -1,4 +1,4 @@
-// Implements `PipelineParallel`, which checks that all processes of a pipeline make the same update.
+// PipelineParallel compares the updates of all processes of a pipe, and computes the norm of all gradients.
 #include "tally/distributed/pipeline_parallel.hpp"
 
 #include <algorithm>

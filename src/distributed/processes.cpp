@@ -75,7 +75,7 @@ ProcessGroup::ProcessGroup(detail::ProcessGroupOptions options)
 }
 
 // Tells the other processes not to wait for this process. If a process does not answer, MPI_Finalize is not
-// called, because MPI_Finalize might wait for ever. In this case the launcher ends all processes.
+// called, because MPI_Finalize might wait for ever. The launcher then ends the other processes.
 ProcessGroup::~ProcessGroup() {
     bool all_ready = true;
     const bool no_error = std::uncaught_exceptions() == 0 && why_broken_.empty();
@@ -134,7 +134,7 @@ std::vector<std::string> ProcessGroup::all_gather(const std::string& call, const
     return gather({Message::joins, call, where, mine}, options_.timeout);
 }
 
-// Returns the contents of all messages if all processes made the same call.
+// Returns the contents of all messages if all processes made the same call. Otherwise throws or ends the run.
 std::vector<std::string> ProcessGroup::gather(const Message& mine, double seconds) {
     std::vector<Message> messages = exchange(mine, seconds);
     const auto prefix = [&](std::size_t rank) { return mine.full_call() + ": " + rank_text(rank); };

@@ -19,6 +19,7 @@ struct SharedError : Error {
     using Error::Error;
 };
 
+// Counts the bytes and the messages that one process has sent.
 struct CommStats {
     std::uint64_t sum_bytes = 0;  // of summed numbers (with ProcessGroup::AllReduce::fast: passed to MPI)
     std::uint64_t messages = 0;   // messages with such numbers; ProcessGroup::AllReduce::fast counts none
@@ -35,8 +36,8 @@ struct ProcessGroupOptions {
 };
 }  // namespace detail
 
-// A `ProcessGroup` represents all processes that a launcher such as mpirun or srun has started. The group
-// starts and ends MPI, unless the program has started MPI itself. Call all functions from one thread.
+// A `ProcessGroup` represents one process, or all processes that a launcher such as mpirun or srun started.
+// The group starts and ends MPI, unless the program has started MPI. Call all functions from one thread.
 class ProcessGroup {
 public:
     using Options = detail::ProcessGroupOptions;
@@ -68,7 +69,7 @@ public:
     std::int64_t new_pipe() { return pipes_++; }      // numbers the pipes in the order of construction
     std::int64_t new_window() { return windows_++; }  // numbers the windows in the order of opening
 
-    // Error messages contain the call and `where`, such as "after 3 micro-batches".
+    // Works like the all_gather() above. Errors name `where` after the call, such as "after 3 micro-batches".
     std::vector<std::string> all_gather(const std::string& call, const std::string& where,
                                         const std::string& mine);
     // Reports a failure to the other processes, instead of taking part in the next collective call.
@@ -77,8 +78,8 @@ public:
     // process. Call sum() only immediately after all_gather(). After an error do not free the buffers,
     // because MPI may still use the buffers.
     template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
-    // Waits until done() returns true. Call wait_or_fail() between two calls of all_gather(). `missing` is
-    // the text of the error after the timeout.
+    // Waits until done() returns true. Call wait_or_fail() between two calls of all_gather(). Throws
+    // `missing` after the timeout. Also throws if another process reports a failure or leaves.
     void wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                       const std::function<bool()>& done);
     // Begins to send a piece. The receiver waits for the label and then calls take().

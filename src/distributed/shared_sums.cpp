@@ -1,10 +1,12 @@
+// SharedSums writes the ranges of a process's exact sums into a message, and merges all messages.
 #include "tally/distributed/shared_sums.hpp"
 
 #include <cstring>
 
 namespace tally::detail {
 
-// Carries the digits of sums with many additions, so that the sums of all processes do not overflow.
+// Carries the digits of sums with more additions than one process's part of the limit, so that the digits of
+// all processes together do not overflow.
 template <class S> std::string SharedSums<S>::serialize(Sums mine, std::size_t ranks) {
     const std::int64_t share = detail::ExactSum<S>::most_additions / static_cast<std::int64_t>(ranks);
     std::string message;

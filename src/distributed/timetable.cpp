@@ -16,7 +16,7 @@ namespace {
 
 using detail::StageSeconds;
 
-// With `split` the weight gradients are computed in separate steps.
+// Returns the order of a stage's steps. With `split` the weight gradients are computed in separate steps.
 std::vector<Timetable::Step> order_of(Timetable::Schedule schedule, bool split, int stage, int stages,
                                       int micro_batches) {
     detail::require(micro_batches >= 1, "pipe", micro_batches, " micro-batches; pass at least 1");

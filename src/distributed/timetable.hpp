@@ -29,7 +29,8 @@ struct Timetable {
         one_forward_one_backward,  // 1F1B: some forward steps, then alternately backward and forward
     };
 
-    // Assumes that sending arrays between stages takes no time.
+    // Each step begins as soon as its stage is free and its input is available. Assumes that sending arrays
+    // between stages takes no time.
     static Timetable of(Schedule schedule, const std::vector<detail::StageSeconds>& stages,
                         int micro_batches);
     static Timetable of(Schedule schedule, int stages, int micro_batches,
@@ -46,8 +47,8 @@ struct Timetable {
 std::string to_string(Timetable::Schedule schedule);  // "GPipe", "1F1B"
 
 namespace detail {
-// Computes the timetable of the schedule ZB-H1 (arXiv 2401.10241). Stage s defers the weight gradients of s
-// micro-batches to fill its waiting time. The class `Pipe` does not support ZB-H1.
+// Computes the timetable of ZB-H1 (arXiv 2401.10241): 1F1B in which stage s defers the weight gradients of s
+// micro-batches to fill its waiting time. The class `Pipe` does not run ZB-H1.
 Timetable zero_bubble(const std::vector<StageSeconds>& stages, int micro_batches);
 Timetable zero_bubble(int stages, int micro_batches);
 }  // namespace detail

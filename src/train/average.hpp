@@ -1,4 +1,4 @@
-// A `MovingAverage` stores moving averages of parameters, and can swap the averages into the model.
+// MovingAverage stores exponential moving averages of parameters, and can swap the averages into the model.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ public:
         if (swapped_) mark_holds_average(false);
     }
 
-    // Call update() after each step of the optimizer. A `Window` with Options::average calls update().
+    // Call update() after each step of the optimizer. A `Window` with Options::average calls update() itself.
     void update();
     std::int64_t updates() const { return updates_; }
     const Array<S>& value(std::size_t i) const;  // the initial parameter before the first update

@@ -13,8 +13,10 @@
 namespace tally {
 
 namespace detail {
+// Returns the Euclidean norm of all gradients together, or 0 if no parameter has a gradient.
 template <class S> double grad_norm(const std::vector<Var<Array<S>>>& parameters);
 
+// Returns how many elements of the gradients are infinite or NaN.
 template <class S> std::int64_t count_non_finite(const std::vector<Var<Array<S>>>& parameters);
 
 // Stores the norm of the gradients, and the number of gradient elements that are infinite or NaN.

@@ -23,8 +23,8 @@ template <class S> std::size_t only_batch_norm(Sequential<S>& model) {
         throw Error("[exact_batch_norm] the model has " + std::to_string(found.size()) + " batch norms, " +
                     names +
                     ": the statistics of each batch norm must include the whole window before the next batch "
-                    "norm runs; "
-                    "keep one, and replace the others by layers that normalise each item, such as LayerNorm");
+                    "norm runs; keep one, and replace the others by layers that normalise each item, such as "
+                    "LayerNorm");
     for (std::size_t i = 0; i < model.size(); ++i)
         if (&model.layer(i) == found[0]) return i;
     throw Error(

@@ -17,7 +17,7 @@ class StateReader;
 namespace detail {
 // An `ExactGradients` stores a sum for each parameter's gradient, and the sums of the losses and of their
 // counts. Each backward() overwrites the gradients with the gradients of one micro-batch. The sums are in
-// host memory, so gradients on a device are copied to the host.
+// host memory, so the host waits for gradients on a device and copies the gradients.
 template <class S> class ExactGradients {
 public:
     using V = Var<Array<S>>;

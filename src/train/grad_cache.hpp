@@ -1,9 +1,10 @@
-// `GradCache` computes the exact gradient of a loss that compares all items, such as a contrastive loss. The
-// algorithm is from "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup" (2021).
+// `GradCache` computes the exact gradient of a loss that compares all items, such as a contrastive loss. Only
+// one part of the items has a graph at a time. (Gao and others, "Scaling Deep Contrastive Learning Batch Size
+// under Memory Limited Setup", 2021.)
 //
 // First all parts are encoded without a graph, and backward() of the loss stops at the representations. After
 // that, each part is encoded again with a graph, and backward() continues from the gradient of the part's
-// rows. The method needs a second forward pass, and memory for all outputs and their gradients.
+// rows. The method needs a second forward pass, and memory for all representations and their gradients.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +27,8 @@ template <class S> using Representations = std::vector<Var<Array<S>>>;
 // the part. Encoders may share parameters, and the loss may have parameters. The rows must not depend on the
 // division into parts. Two calls of an encoder for a part must return the same rows (checked on the CPU).
 //
-// The result is the gradient of loss(encoder(all items)). The result is bit-identical to this gradient if
-// kernels sum in a fixed order and an encoder uses each parameter once.
+// The result is the gradient of loss(encoder(all items)). The result has the same bits as this gradient if
+// kernels sum in a fixed order and an encoder uses each parameter once, and else differs by rounding.
 template <class S>
 Var<Array<S>> cached_backward(std::size_t parts,
                               const std::vector<std::function<Var<Array<S>>(std::size_t part)>>& encoders,

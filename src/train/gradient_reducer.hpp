@@ -1,4 +1,5 @@
 // A `GradientReducer` sums the gradients of several processes, so that all processes make the same update.
+// The class Window depends only on this interface, which src/distributed implements with MPI.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 namespace tally {
 
 namespace detail {
-// Holds sums for Window::noise(). Members before `squared_weights` are sums over first micro-batches.
+// Holds sums for Window::noise(). Members before `squared_weights` sum over each process's first micro-batch.
 struct NoiseParts {
     std::int64_t firsts = 0;
     double squares = 0;          // squared norms of the mean gradients
@@ -51,23 +52,24 @@ public:
 
     virtual ~GradientReducer() = default;
 
-    // Not collective.
+    // Returns those micro-batches of `parts` that this process computes. Not collective.
     virtual std::vector<Items> share(const std::vector<Items>& parts) = 0;
     // Returns whether this process writes files and prints progress. Not collective.
     virtual bool is_main_process() const = 0;
-    // Throws if optimizers, parameters or options differ between processes.
+    // Each window calls open() once. Throws if optimizers, parameters or options differ between processes.
     virtual void open(const Optimizer<S>& optimizer, const NamedTexts& options) = 0;
     // Returns the combined totals of all processes just before an update ends. `call` and `window` must be
-    // the same in all processes. The returned totals include the rounded exact sums of all processes. Later
-    // calls use `optimizer`, because several windows may use the same reducer.
+    // the same in all processes. The totals include the exact sums of all processes, rounded once, and
+    // `exact` does not change. Later calls use `optimizer`, because several windows may use the same reducer.
     virtual WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                                 const WindowTotals& here, std::span<ExactSum<S>> exact) = 0;
     // Sums each gradient over all processes, or with Sum::exact each sum in `exact`. Merges side effects.
     virtual void reduce(SideEffects& effects, std::span<ExactSum<S>> exact) = 0;
     // Combines the norms of all processes. By default each process has computed the norm of all gradients.
     virtual detail::MeasuredGradients combine_norms(const detail::MeasuredGradients& mine) { return mine; }
-    // Waits until every process has allocated the memory for the update.
+    // Waits, just before the parameters change, until every process has allocated the memory for the update.
     virtual void barrier_before_step() = 0;
+    // Reports an error to the other processes. This report replaces the next collective call of this process.
     virtual void fail(const char* call, std::int64_t window, const std::string& why) noexcept = 0;
     // Returns the index of this process's first item among all items of the update. Not collective.
     virtual std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) = 0;

@@ -17,7 +17,7 @@
 namespace tally {
 
 namespace detail {
-// Returns a parameter with uniform values in [-bound, bound).
+// Returns a parameter with uniform values in [-bound, bound). The first value is the stream's number `first`.
 template <class S>
 Var<Array<S>> uniform_parameter(const Shape& shape, double bound, RngStream stream, std::uint64_t first = 0) {
     Array<S> values = Array<S>::empty(shape);
@@ -125,7 +125,7 @@ private:
 
 // In training, `Dropout` sets elements to 0 with probability p and divides the remaining elements by 1 - p.
 // The first axis of x is the axis of the items. The dropped elements depend on the layer and on the item's
-// index in the update.
+// index in the update, not on the micro-batch. Two calls in one forward pass drop the same elements.
 template <class S> class Dropout : public Layer<S> {
 public:
     explicit Dropout(double p = 0.5, std::optional<std::uint64_t> stream = {}) : p_(p), stream_(stream) {
@@ -159,8 +159,8 @@ private:
     detail::LayerRng stream_;
 };
 
-// `Embedding` returns rows of a table (entries, width). Initially the entries are standard normal, and the
-// row `padding` is zero. The row `padding` is never updated.
+// `Embedding` returns a row of a table (entries, width) for each index. Initially entries are standard
+// normal. The row `padding` is zero and is never updated. A negative `padding` counts from the end.
 template <class S> class Embedding : public Module<S> {
 public:
     Embedding(std::int64_t, std::int64_t, detail::RngStream,
@@ -303,7 +303,7 @@ public:
         return functions;
     }
     // Makes forward() save only the input of each segment. The backward pass recomputes all segments except
-    // the last segment. If a limit in bytes is set, the next forward() measures the layers' memory.
+    // the last, and gets equal bits. With a limit in bytes, the next forward() measures the layers' memory.
     bool checkpoint(const Checkpointing& how) override {
         if (how.segments > 0 && how.bytes > 0)
             throw Error("[checkpoint] .segments = " + std::to_string(how.segments) + " and .bytes = " +

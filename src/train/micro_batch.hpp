@@ -25,11 +25,11 @@ public:
 
     // Makes an update of `items` items. fill(most) adds the items to the `Window` in micro-batches of at most
     // `most` items, and update() then calls Window::finish(). If memory runs out, update() discards the
-    // micro-batches, frees memory, and calls fill() with half the size. Later updates begin with the smaller
-    // size. If one item does not fit into memory, the `Error` states the required memory.
+    // micro-batches, frees new gradients and the cache, and calls fill() with half the size. Later updates
+    // begin with the smaller size. If one item does not fit, the `Error` states the required memory.
     //
-    // The `Window` must be empty. Dropout masks depend only on the items, so every call of fill() draws the
-    // same masks.
+    // The window must be empty and have no planned number of micro-batches. Dropout masks depend on the
+    // items, so fill() draws the same masks again. All other changes by fill() are repeated.
     template <class S> detail::WindowResult<S> update(Window<S>& window, std::int64_t items,
                                                       const std::function<void(std::int64_t)>& fill);
 

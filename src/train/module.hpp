@@ -21,7 +21,7 @@
 namespace tally {
 
 namespace detail {
-// A `SideEffect` is a change that Window::finish() makes in each update, such as new running statistics.
+// A `SideEffect` is a change that Window::finish() makes once per update, such as new running statistics.
 class SideEffect {
 public:
     virtual ~SideEffect() = default;
@@ -108,8 +108,8 @@ private:
     std::uint64_t layer_ = next();  // only identifies the layer
 };
 
-// An `RngUse` records which layers drew random numbers in a forward pass. Throws if two layers share a stream
-// or if a layer's rows per item change, because two items could then draw the same numbers.
+// An `RngUse` records which layers drew random numbers in a forward pass. Throws if two layers share a
+// stream, or if a layer's rows per item change in a window. Two items could then draw the same numbers.
 class RngUse {
 public:
     void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item,
@@ -181,6 +181,7 @@ void note_made_without_pass(const Node& result);
 // Throws if the graph of a node contains a result that was recorded by note_made_without_pass().
 void require_made_in_pass(const std::string& what, const Node& graph);
 
+// Returns whether `pass` is for training. Layers that behave differently in training call trains().
 bool trains(const char* layer, const ForwardPass& pass);
 }  // namespace detail
 
@@ -261,6 +262,7 @@ struct Checkpointing {
 // A `WeightOrder` is the layout of matrices in a file: (in, out) for tally or (out, in) for PyTorch.
 enum class WeightOrder { tally, pytorch };
 
+// A Module is a model or a part of a model.
 template <class S> class Module {
 public:
     using Members = detail::Members<S>;
@@ -279,10 +281,10 @@ public:
     }
 
     // Passes the module's members to `members`, always in the same order, under the names that PyTorch uses.
-    // Only listed members are trained and saved.
+    // Only listed members are trained and saved. A module without members has an empty list().
     virtual void list(Members& members) = 0;
 
-    // Returns the parameters. A parameter that several layers share is returned under its first name.
+    // Returns the parameters. A parameter that several layers share is returned once, under its first name.
     std::vector<Var<Array<S>>> parameters();
     std::vector<std::pair<std::string, Var<Array<S>>>> named_parameters();
     // Moves the model to the device and frees the gradients of moved parameters. Variables that refer to a
@@ -350,6 +352,7 @@ template <class S> void detail::Members<S>::assign_rng_streams(Module<S>& model)
 template <class S> class Layer : public Module<S> {
 public:
     Var<Array<S>> operator()(Var<Array<S>> x, ForwardPass& pass) { return forward(std::move(x), pass); }
+    // Runs the layer as in evaluation.
     Var<Array<S>> operator()(Var<Array<S>> x) {
         ForwardPass pass;
         pass.implied = true;
@@ -415,7 +418,8 @@ template <class S> std::vector<Var<Array<S>>> Module<S>::parameters() {
 }
 
 namespace detail {
-// The constructor allocates all memory, so that load() changes either all values or no value.
+// A PendingValue holds the next value of a parameter, a buffer or a counter. The constructor allocates all
+// memory, so that commit() cannot fail and load() changes either all values or no value.
 template <class S> class PendingValue {
 public:
     PendingValue(const Var<Array<S>>& parameter, Array<S> numbers) : parameter_(parameter) {

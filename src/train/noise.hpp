@@ -18,8 +18,8 @@ class StateReader;
 
 namespace detail {
 // The mean gradient of b items has the expected squared norm |G|^2 + tr(Sigma)/b. The norms for two values of
-// b determine both terms (docs/mathematics.md, 8). The estimate of one update has a large variance. A ratio
-// of single estimates is biased, so `Noise` sums both terms over many updates before it divides.
+// b determine both terms (docs/mathematics.md, 8). One update's estimate is unbiased but has a large
+// variance. A ratio of single estimates is biased, so `Noise` divides sums over many updates.
 struct Noise {
     std::int64_t windows = 0;  // number of windows with an estimate
     // The number of updates without an estimate. An update has no estimate if only one micro-batch had a
@@ -46,7 +46,7 @@ public:
     // `total` is the total count, or 0 if unknown in advance. `zero` is a 0 on the parameters' device.
     NoiseScaleEstimator(const std::vector<V>& parameters, double total, V zero);
 
-    // Adds a micro-batch with the count `counted` and the item weight `each`.
+    // Adds a micro-batch of count `counted` and item weight `each`. `so_far` is the count up to now.
     void add(const V& counted, double each, const V& so_far);
     void add_to(WindowTotals& here) const;
     // Sets the norm of the gradient before clipping. Later calls do nothing.

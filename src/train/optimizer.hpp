@@ -1,8 +1,8 @@
 // The optimizers `Sgd`, `Adam` and `AdamW` update all parameters in one kernel launch.
 //
 // The formulas and the order of operations are the same as in PyTorch (kernels/optimizer_steps.hpp). Factors
-// that depend only on the options, such as 1 - beta, are computed in double and then rounded to the type of
-// the parameters.
+// such as 1 - beta and Adam's corrections are computed in double, and rounded once to
+// the type of the parameters.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ public:
     Optimizer& operator=(const Optimizer&) = delete;
     virtual ~Optimizer() = default;
 
-    // Updates every parameter that has a gradient. If memory runs out, no parameter changes. Throws while a
-    // `Window` is open, because Window::finish() makes the step.
+    // Updates every parameter that has a gradient, and leaves other parameters and their state unchanged. If
+    // memory runs out, no parameter changes. Throws while a window is open, because finish() makes the step.
     void step();
     void zero_grad() const;  // throws while a window is open
 
@@ -164,7 +164,7 @@ private:
 };
 
 namespace detail {
-// The options of `AdamW` are the options of `Adam` with a different default weight decay.
+// The options of `AdamW` are those of `Adam`, with PyTorch's default weight decay for AdamW.
 struct AdamWOptions {
     double learning_rate = 1e-3;
     double beta1 = 0.9, beta2 = 0.999;

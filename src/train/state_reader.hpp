@@ -48,7 +48,7 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
 }
 
 // StateReader reads the entries of a state whose names begin with `prefix`, and throws for invalid values.
-// require_all_read() throws for entries that were not read.
+// require_all_read() throws for entries that were not read, because such entries belong to a different run.
 class StateReader {
 public:
     StateReader(std::string who, const TrainingState& state, std::string prefix)
@@ -106,7 +106,7 @@ public:
         fail("'" + prefix_ + "' was saved with " + option + " " + saved + ", here it is " + here + way_out);
     }
 
-    // Makes require_all_read() accept entries whose names begin with `part`.
+    // Makes require_all_read() accept entries whose names begin with `part`, because other code reads them.
     void skip(const std::string& part) { skipped_.push_back(name_of(part)); }
     void require_all_read() const {
         const std::string start = prefix_ + "/";

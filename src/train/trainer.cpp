@@ -431,6 +431,7 @@ template <class S> void Trainer<S>::load(const std::string& path) {
     saved.require_all_read();
     // Passes no planned number of micro-batches, because the epoch determines this number.
     const detail::ApplyState window = window_.validate_state(state, "window", &model_, std::nullopt);
+    // All checks have passed, so the following statements do not throw.
     window();
     epoch_ = epoch;
     position_ = position;

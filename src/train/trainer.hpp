@@ -50,13 +50,13 @@ template <class S> struct TrainerOptions {
 
     // The Trainer saves its state in this file. A resumed run computes the same bits as an uninterrupted run.
     // The Trainer writes the file after every epoch, after every save_steps updates and after every
-    // save_micro_batches micro-batches. The value 0 turns off save_steps or save_micro_batches.
+    // save_micro_batches micro-batches, even during an update. The value 0 turns off either option.
     std::string checkpoint = {};
     std::int64_t save_steps = 0, save_micro_batches = 0;
     bool resume_from_checkpoint = true;  // if the file exists; otherwise training starts from scratch
 
-    // The Trainer appends a line to both metrics files and to `progress` after every logging_steps updates. A
-    // resumed run appends lines to these files. The Trainer draws the loss curve after each epoch.
+    // The Trainer writes a line to both metrics files and to `progress` after every logging_steps updates and
+    // after the last update. A resumed run appends lines. The Trainer draws the loss curve after each epoch.
     std::int64_t logging_steps = 1;
     std::string metrics_csv = {}, metrics_jsonl = {}, loss_curve = {};
     std::ostream* progress = nullptr;

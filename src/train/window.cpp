@@ -21,7 +21,7 @@ template <class S> Device device_of(const Optimizer<S>& optimizer) {
     return optimizer.parameters()[0].value().device();
 }
 
-// Copies a variable without checking that the calling thread created the variable.
+// Copies a variable without checking the thread, because a different thread may discard a window.
 template <class S> Var<Array<S>> shared(const Var<Array<S>>& constant) {
     ++constant.node()->handles;
     return Var<Array<S>>(constant.node());

@@ -96,6 +96,7 @@ template <class S> struct WindowResult {
 };
 }  // namespace detail
 
+// Call add() for each micro-batch, then finish() for the update.
 template <class S> class Window {
 public:
     using Result = detail::WindowResult<S>;
@@ -178,12 +179,12 @@ public:
     // all parameters unchanged. Throws if the counts of the losses do not add up to Options::total.
     Result finish() { return end_window("finish", false); }
     // Call flush() at the end of an epoch. Does nothing if the window is empty() on every process. Otherwise
-    // works like finish(), but does not throw if the counts add up to less than Options::total.
+    // works like finish(), but accepts counts below Options::total, and options().tail decides what happens.
     Result flush() { return !empty() || broken_ || reducer_ ? end_window("flush", true) : Result(); }
     void discard();  // opens the next window without an update
 
-    // Saves the state of the window, the optimizer and the average. A resumed run computes the same bits as
-    // an uninterrupted run. If `model` is given, also saves the buffers of the model.
+    // Saves parameters, gradients, optimizer, average and counts, even in the middle of a window. A resumed
+    // run computes the same bits. If `model` is given, also saves its buffers and side effects.
     void save(TrainingState& state, const std::string& prefix, Module<S>* model = nullptr) const;
     // Throws and changes nothing if an option differs, a number is out of range, an entry is missing or
     // unknown, or memory runs out. Two schedules are equal if both have the same rates at past updates.
