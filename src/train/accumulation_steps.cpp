@@ -1,3 +1,4 @@
+// Implements AccumulationSteps: checks the steps, and looks up the steps of an epoch.
 #include "tally/train/accumulation_steps.hpp"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// Implements MovingAverage: updates all averages in one launch, and exchanges averages and parameters.
 #include "tally/train/average.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Implements Items: makes ordered lists, divides them into parts, and copies rows of arrays.
 #include "tally/train/batches.hpp"
 
 #include <algorithm>

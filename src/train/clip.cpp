@@ -1,3 +1,4 @@
+// Computes the norm of gradients and clips gradients, with one launch for all parameters.
 #include "tally/train/clip.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Implements Denominator: weighs losses, adds up counts, and divides gradients.
 #include "tally/train/denominator.hpp"
 
 #include <cmath>

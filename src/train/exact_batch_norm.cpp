@@ -1,3 +1,4 @@
+// Implements exact batch norm in three forward passes (exact_batch_norm.hpp).
 #include "tally/train/exact_batch_norm.hpp"
 
 #include <string>
@@ -22,9 +23,8 @@ template <class S> std::size_t only_batch_norm(Sequential<S>& model) {
     if (found.size() > 1)
         throw Error("[exact_batch_norm] the model has " + std::to_string(found.size()) + " batch norms, " +
                     names +
-                    ": the statistics of each batch norm must include the whole window before the next batch "
-                    "norm runs; keep one, and replace the others by layers that normalise each item, such as "
-                    "LayerNorm");
+                    ": each needs the statistics of the whole window before the next batch norm can run; "
+                    "keep one, and replace the others by layers that normalise each item, such as LayerNorm");
     for (std::size_t i = 0; i < model.size(); ++i)
         if (&model.layer(i) == found[0]) return i;
     throw Error(

@@ -1,3 +1,4 @@
+// Implements ExactGradients: adds gradients, rounds their sums, and saves and loads the sums.
 #include "tally/train/exact_gradients.hpp"
 
 #include <cmath>

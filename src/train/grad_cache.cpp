@@ -1,3 +1,4 @@
+// Implements GradCache: encodes all parts without a graph, and then each part again with a graph.
 #include "tally/train/grad_cache.hpp"
 
 #include <cstring>

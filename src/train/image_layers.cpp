@@ -1,3 +1,4 @@
+// Instantiates the layers of images for float and double.
 #include "tally/train/image_layers.hpp"
 
 namespace tally {

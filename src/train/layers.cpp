@@ -1,3 +1,4 @@
+// Instantiates the layers for float and double.
 #include "tally/train/layers.hpp"
 
 namespace tally {

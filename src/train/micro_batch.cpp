@@ -1,3 +1,4 @@
+// Implements MicroBatchSize: repeats a window with smaller micro-batches, and reports a lack of memory.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
@@ -78,7 +79,7 @@ detail::WindowResult<S> MicroBatchSize::update(Window<S>& window, std::int64_t i
                                                const std::function<void(std::int64_t)>& fill) {
     if (!window.empty())
         throw Error(
-            "[micro_batch] the window is not empty, but its present micro-batches could not be repeated; "
+            "[micro_batch] the window is not empty, and its micro-batches could not be repeated; "
             "call finish() or discard() first");
     if (window.planned_micro_batches() > 0)
         throw Error(

@@ -24,7 +24,7 @@ public:
     std::int64_t retries() const { return retries_; }  // how many times memory has run out
 
     // Makes an update of `items` items. fill(most) adds the items to the `Window` in micro-batches of at most
-    // `most` items, and update() then calls Window::finish(). If memory runs out, update() discards the
+    // `most` items, and update() then finishes the window. If memory runs out, update() discards the
     // micro-batches, frees new gradients and the cache, and calls fill() with half the size. Later updates
     // begin with the smaller size. If one item does not fit, the `Error` states the required memory.
     //

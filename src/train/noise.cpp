@@ -1,3 +1,4 @@
+// Implements Noise: collects sums of a window, and solves two equations for trace and square.
 #include "tally/train/noise.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Implements the host part of optimizers: allocates state, computes the numbers of a step, saves and loads.
 #include "tally/train/optimizer.hpp"
 
 #include <algorithm>

@@ -112,7 +112,7 @@ template <class S> void Module<S>::load_weights(const std::string& path, std::op
         const auto& [name, before] = tied.try_emplace(place, member.name, given).first->second;
         if (std::memcmp(before.data(), given.data(), given.size() * sizeof(S)) != 0)
             throw Error("[load_weights] '" + path + "' has different numbers for '" + name + "' and '" +
-                        member.name + "', which share a parameter; load the file into an untied model");
+                        member.name + "', which are one parameter; load the file into a model that has both");
         Array<S> fresh = given.to(numbers_of(member).device());
         if (member.buffer)
             all.emplace_back(*member.buffer, std::move(fresh));
