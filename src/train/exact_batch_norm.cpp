@@ -21,10 +21,10 @@ template <class S> std::size_t only_batch_norm(Sequential<S>& model) {
     if (found.empty())
         throw Error("[exact_batch_norm] the model has no batch norm; add() its micro-batches to the window");
     if (found.size() > 1)
-        throw Error("[exact_batch_norm] the model has " + std::to_string(found.size()) + " batch norms, " +
-                    names +
-                    ": each needs the statistics of the whole window before the next batch norm can run; "
-                    "keep one, and replace the others by layers that normalise each item, such as LayerNorm");
+        throw Error(
+            "[exact_batch_norm] the model has " + std::to_string(found.size()) + " batch norms, " + names +
+            ": the statistics of each must include the whole window before the next batch norm can run; "
+            "keep one, and replace the others by layers that normalise each item, such as LayerNorm");
     for (std::size_t i = 0; i < model.size(); ++i)
         if (&model.layer(i) == found[0]) return i;
     throw Error(
