@@ -41,7 +41,7 @@ TEST_CASE("set_threads: threads() returns the new number", "") {
     CHECK(threads() == 2);
     set_threads(1);
     CHECK_THROWS_WITH(set_threads(0), contains("[set_threads]"));
-    CHECK_THROWS_WITH(set_threads(1025), contains("[set_threads] at most 1024"));
+    CHECK_THROWS_WITH(set_threads(1025), contains("[set_threads] use at most 1024"));
     CHECK(threads() == 1);
 }
 
