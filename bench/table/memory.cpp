@@ -131,7 +131,7 @@ Row checkpoints(std::size_t mebibytes, const char* name, double must_time, std::
     return deep_enough(std::move(row));
 }
 
-// Returns a row with few items and wide layers. Nearly all memory of this row is for weights and gradients.
+// Returns a row with few items and wide layers. Weights and gradients need nearly all of its memory.
 Row wide() {
     const Deep whole{4, 1024, 64, 64};
     Deep micro = whole, again = whole;

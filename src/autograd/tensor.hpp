@@ -1,4 +1,4 @@
-// Programs use the variable types Scalar, Tensor and Tensor64. This header creates and prints variables.
+// Defines the variable types Scalar, Tensor and Tensor64, and functions that create and print variables.
 #pragma once
 
 #include <cstdint>

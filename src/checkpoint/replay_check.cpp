@@ -27,7 +27,7 @@ std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
 }
 
 // Adds operands from outside the function to `captured_` of this trace and all enclosing traces. For an
-// intermediate result, adds only the version, because Revolve may recompute the result in a different buffer.
+// intermediate result, adds only its version number, because Revolve may recompute the result in a different buffer.
 void CheckpointTrace::note_captured_inputs(const OpInfo& operation) {
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const Node& node = *operation.operand(i).node;

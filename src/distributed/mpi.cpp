@@ -113,7 +113,7 @@ struct MpiTransport::State {
         const std::unique_ptr<std::string> text(std::exchange(next.text, nullptr));
         return std::move(*text);
     }
-    // Begins to send the text to every other rank. MPI reads the text until the requests are complete.
+    // Begins to send `text` to all other ranks. `text` must exist until the requests are complete.
     std::vector<MPI_Request> send(const std::string* text) const {
         std::vector<MPI_Request> requests;
         for (int to = 0; to < size; ++to)

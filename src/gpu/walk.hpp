@@ -43,7 +43,7 @@ TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const StridedIndex<Operan
     return at;
 }
 
-// A `ReductionWalk` splits the axes of a `StridedIndex`. Along `moves`, different indices must address
+// A `ReductionWalk` divides the axes of a `StridedIndex` into two lists. Along `moves`, different indices address
 // different elements of the operand. Along `repeats`, the operand is broadcast and terms are summed. The
 // offset of the last operand is the index of the element.
 template <int Operands> struct ReductionWalk {

@@ -221,7 +221,7 @@ template <class S> struct Kernels {
     void (*col2im)(const S* columns, Into<S[]> x, const SlidingWindow&, std::size_t images,
                    std::size_t channels);
     // Finds the largest element of each window of x (planes, height, width), and its index in the plane.
-    // max_pool() returns the first of equal elements, but the last of several NaN. Windows stay in the plane.
+    // max_pool() returns the first of equal elements, but the last of several NaN. No window leaves its plane.
     void (*max_pool)(const S* x, S* y, std::int32_t* place, const SlidingWindow&, std::size_t planes);
     // Adds the dy of each window, in order, to the window's largest pixel. With `set` the sum starts from 0.
     void (*max_pool_back)(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow&,

@@ -29,7 +29,7 @@ public:
     virtual void join(const SideEffect& later) = 0;
     virtual void prepare() {}  // allocates all memory that commit() needs
     virtual void commit() = 0;
-    // Saves the side effect of an update that is not finished. Module::saved_effect() loads the side effect.
+    // Saves the side effect of an unfinished update. To load it, Module::saved_effect() reads the TrainingState.
     virtual void save(TrainingState&, const std::string& prefix) const {
         throw Error("[effect] the side effect of '" + prefix +
                     "' cannot be saved before the update; call finish() first");

@@ -67,7 +67,7 @@ template <class S> void NoiseScaleEstimator<S>::restart() {
     norm_.reset();
 }
 
-// The estimate compares the first micro-batch whose count is above 0 with the whole update.
+// The estimate compares two gradients: of the first micro-batch that counts items, and of the whole update.
 template <class S> void NoiseScaleEstimator<S>::add(const V& counted, double each, const V& so_far) {
     const NoGrad off;
     squares_ = squares_ + (each == 1 ? counted : counted * each);

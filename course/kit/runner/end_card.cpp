@@ -9,7 +9,7 @@
 namespace tally::lesson {
 
 namespace {
-// Counts the right answers of the learner, as in "2 of 3 at once, 1 more at the second try".
+// Counts the learner's right answers: "2 of 3 at once, 1 more at the second try".
 std::string to_text(const Predicted& all) {
     if (all.asked == 0) return {};
     std::string text = fmt::format("{} of {} at once", all.at_once, all.asked);
