@@ -1,4 +1,4 @@
-// Defines the events that a lesson emits. Viewers get only events, and thus show only numbers of this run.
+// Defines the events that a lesson emits. Viewers receive only events, so they cannot show numbers of an earlier run.
 #pragma once
 
 #include <cstddef>

@@ -101,7 +101,7 @@ struct Scissors {
 };
 Sheet sheet_of(const std::string& title, const Scissors& scissors);
 
-// Shows curves of positive numbers at 0, 1, 2, ... on a logarithmic scale.
+// Shows curves through positive numbers. The vertical scale is logarithmic.
 struct Curves {
     struct Curve {
         std::string label;

@@ -32,8 +32,8 @@ std::deque<LineResults> unread_results;  // results that the lesson has not read
 std::string ranks_error;                 // the error with which the ranks ended; empty if there was none
 std::ofstream results_file;              // only ranks open this file
 
-// Configures Open MPI for one machine with fewer cores than processes, which yield while they wait. Root may
-// run Open MPI, as in a container. Does not change environment variables that are already set.
+// Configures Open MPI for one machine with fewer cores than processes: waiting processes yield. Allows root to
+// run Open MPI, as containers need. Does not change environment variables that are already set.
 void set_up_open_mpi() {
     for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
              {"OMPI_ALLOW_RUN_AS_ROOT", "1"},

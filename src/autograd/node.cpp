@@ -77,7 +77,7 @@ void throw_gradient_not_needed(std::size_t input) {
 void throw_no_such_input(std::size_t input, std::size_t count) {
     throw Error("[gradient] the backward function of '" + std::string(context.current_node->op()) +
                 "' uses input " + std::to_string(input) + ", but the operation has " + std::to_string(count) +
-                (count == 1 ? " input" : " inputs") + "; count inputs from 0");
+                (count == 1 ? " input" : " inputs") + "; the first input has number 0");
 }
 
 void throw_no_gradient_written(const char* op, std::size_t input, const std::string& description) {

@@ -1,7 +1,7 @@
 // Computes random numbers without a state. Each number depends only on the seed, the stream and the index.
 //
 // Use a separate stream for each purpose, because all kinds of numbers use the same bits of a stream.
-// Integers and uniform numbers are computed exactly. Normal numbers are computed only with + - * / sqrt and
+// Integers and uniformly distributed numbers are computed exactly. Normal numbers are computed only with + - * / sqrt and
 // fma, for which IEEE 754 defines the rounding. Every compiler and device computes exactly the same numbers.
 #pragma once
 

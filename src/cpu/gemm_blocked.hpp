@@ -17,7 +17,7 @@ template <class S> struct Matrix {
     }
 };
 
-// Describes the destination of a product, and the rows with the initial values of the sums, or null for -0.
+// Describes where a product is written. Sums begin with the numbers at `start`, or with -0 if it is null.
 template <class S> struct Sums {
     S* at;
     std::size_t pitch;  // from row to row

@@ -18,7 +18,7 @@ namespace tally {
 
 std::vector<std::byte> read_file(const char* op, const std::string& path);
 
-// Returns f(). If f runs out of memory, throws an Error that names the file.
+// Returns f(). If f() runs out of memory, throws an Error that contains `path`.
 template <class F> auto within_memory(const char* op, const std::string& path, F f) {
     try {
         return f();

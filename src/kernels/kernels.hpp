@@ -127,7 +127,7 @@ template <class S> struct Kernels {
     void (*gather)(const StridedIndex<1>&, const S* x, Into<S[]> y);
     // x[index] (+)= dy, with dy contiguous. With `set`, elements of x that are not in the index become 0.
     void (*scatter)(const StridedIndex<1>&, const S* dy, Into<S[]> x);
-    // Copies or adds only a block of count rows and width columns. A pitch is the distance between two rows.
+    // Copies or adds a block with `count` rows and `width` columns. A pitch is the distance between two rows.
     void (*block)(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
                   std::size_t width);
     // y[i] = x[index[i]]

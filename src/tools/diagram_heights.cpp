@@ -31,7 +31,7 @@ private:
     void tighten(const std::vector<int>& cells);
 };
 
-// Finds a height at which a cell's middle wire is straight. Prefers wires that are not from parameters.
+// Finds a height at which a cell's middle wire is straight. Prefers wires that do not start at parameters.
 int Heights::wanted(int index, bool from_left) const {
     const Cell& cell = at(grid_.cells, index);
     std::vector<int> places, of_parameters;

@@ -29,7 +29,7 @@ public:
     virtual void join(const SideEffect& later) = 0;
     virtual void prepare() {}  // allocates all memory that commit() needs
     virtual void commit() = 0;
-    // Saves the side effect of an unfinished update. To load it, Module::saved_effect() reads the TrainingState.
+    // Saves the side effect of an unfinished update. Module::saved_effect() reads this side effect.
     virtual void save(TrainingState&, const std::string& prefix) const {
         throw Error("[effect] the side effect of '" + prefix +
                     "' cannot be saved before the update; call finish() first");
@@ -65,7 +65,7 @@ public:
 private:
     using Key = std::shared_ptr<const void>;
 
-    // Returns a key that stays valid if the module moves in memory before its side effect is committed.
+    // Returns the key of a module. The key stays valid if the module moves in memory before commit().
     template <class Owner> static Key key(Owner* owner) {
         if constexpr (requires { owner->place(); })
             return owner->place();

@@ -23,7 +23,7 @@ namespace detail {
 struct Noise {
     std::int64_t windows = 0;  // number of windows with an estimate
     // The number of updates without an estimate. An update has no estimate if only one micro-batch had a
-    // count, or if the first micro-batch's gradient is expected to be no noisier than the whole gradient.
+    // count, or if the first micro-batch's gradient has at most as much expected noise as the whole gradient.
     std::int64_t without = 0;
     double traces = 0, squares = 0;  // sums over the windows
 

@@ -13,7 +13,7 @@ namespace tally::detail {
 // changes the version of the buffer, and the next call of the Window throws.
 template <class S> class ParameterLock {
 public:
-    // With `internal` the window runs backward(). With `external` the caller does, before after_backward().
+    // internal: the window calls backward(). external: the user calls backward(), then after_backward().
     enum class Mode { external, internal };
 
     explicit ParameterLock(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {

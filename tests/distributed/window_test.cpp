@@ -186,7 +186,7 @@ TEST_CASE(
                 long double sum = 0, size = std::abs(drawn.values[p].data()[j]);
                 for (const auto& of : theirs)
                     if (of[p]) sum += of[p]->data()[j], size += std::abs(of[p]->data()[j]);
-                // The error bound includes P - 1 additions and one subtraction from the weight.
+                // The bound allows the rounding of P - 1 additions, and of one subtraction from the weight.
                 const long double u = 0x1p-53L, n = static_cast<long double>(ranks());
                 const long double difference = mine[p].value().data()[j] - (drawn.values[p].data()[j] - sum);
                 if (std::abs(difference) > n * u / (1 - n * u) * size)
