@@ -207,7 +207,7 @@ struct ARealTraining {
         Passed passed;
     };
 
-    // For the first `images` images, counts units that are 0 after ReLU in only one of two training runs.
+    // Counts the units that are 0 after ReLU in only one of two training runs. Uses the first `images` pictures.
     static std::int64_t decided_otherwise(const Passed& a, const Passed& b, std::int64_t images) {
         std::int64_t found = 0;
         for (std::size_t layer = 0; layer < a.size(); ++layer)

@@ -293,7 +293,7 @@ const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&..
     return detail::kernels<S>(a.device());
 }
 
-// If true, new gradient buffers contain zeros, because a function of custom() may add instead of setting.
+// If true, new gradient buffers contain zeros. The backward function of a custom() operation may then use +=.
 inline constinit thread_local bool zero_grad_buffers = false;
 
 // Returns the memory for a gradient, and allocates it if needed. The gradient must have a shape and device.

@@ -20,8 +20,8 @@ struct VisiblePart {
     }
 };
 
-// Calls visit(at, inside, row, visible) for every row of the im2col matrix: the offset of the row, whether a
-// part of the row is inside the image, the offset of the row of pixels in x, and the part that is inside.
+// Calls visit(at, inside, row, visible) for each row of the im2col matrix. `at` is its offset in the matrix,
+// and `row` its offset in x. If `inside` is true, the part `visible` of the row is inside the image.
 template <class Visit>
 void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;

@@ -333,7 +333,7 @@ std::vector<Point> Arranger::route(const Edge& edge, int offset) const {
         } else if (hop.track >= 0) {
             const int middle =
                 at(column_x_, column) + at(column_width_, column) + bend + hop.track * track_pitch;
-            // The sign of the offset keeps the forward and the backward wire at a constant distance.
+            // With this sign, the forward and the backward wire have the same distance everywhere.
             const int x = middle + (grid_.y2(hop) > grid_.y1(hop) ? -offset : offset);
             points.push_back({x, grid_.y1(hop) + shift(hop.from) + offset});
             points.push_back({x, grid_.y2(hop) + shift(hop.to) + offset});

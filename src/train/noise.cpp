@@ -67,7 +67,7 @@ template <class S> void NoiseScaleEstimator<S>::restart() {
     norm_.reset();
 }
 
-// The estimate compares two gradients: of the first micro-batch that counts items, and of the whole update.
+// The estimate compares the gradient of one micro-batch, the first that is not empty, with the whole gradient.
 template <class S> void NoiseScaleEstimator<S>::add(const V& counted, double each, const V& so_far) {
     const NoGrad off;
     squares_ = squares_ + (each == 1 ? counted : counted * each);
