@@ -32,10 +32,10 @@ TEST_CASE("invariant 10: a step between forward and backward throws Error with b
     sum(w).backward();
     const Tensor loss = sum(w * x);
     sgd_step({w}, 0.1);
-    CHECK_THROWS_WITH(loss.backward(),
-                      "[backward] 'mul' saved version 0 of an array of (2), which is now at version 1: it "
-                      "was changed in place "
-                      "between forward and backward; step the optimizer after backward()");
+    CHECK_THROWS_WITH(
+        loss.backward(),
+        "[backward] 'mul' saved version 0 of an array of (2), which is now at version 1: the "
+        "array was changed in place between forward and backward; step the optimizer after backward()");
     const Tensor again = sum(w * x);
     sgd_step({w}, 0.1);
     CHECK_THROWS_WITH(again.backward(),
