@@ -29,8 +29,8 @@ template <class Backward> Tensor with_backward(Backward backward, Tensor x) {
 TEST_CASE("custom: an Error gives the number of inputs when the backward function uses another index") {
     const Tensor x = parameter({1.0f, 2.0f});
     const std::string message =
-        "[gradient] the backward function of 'own' uses input 1, but the operation has 1 input; count inputs "
-        "from 0";
+        "[gradient] the backward function of 'own' uses input 1, but the operation has 1 input; the first "
+        "input has number 0";
     const auto adds = [](GradInputs<A> to, const A& dy, const A&, const A&) { to.add(1, dy); };
     const auto overwrites = [](GradInputs<A> to, const A&, const A&, const A&) { to.into(1); };
     const auto queries = [](GradInputs<A> to, const A&, const A&, const A&) { (void)to.needs_grad(1); };
