@@ -18,8 +18,8 @@ template <class S> Array<S> transposed(const Array<S>& matrix);
 // A TransposeCache makes no copies if a budget limits the memory, or if memory runs out.
 template <class S> class TransposeCache {
 public:
-    // If b has a transposed copy, multiplies by the copy and returns true. The cache copies b only after several
-    // uses, because the copy costs more than it saves in a Window with few micro-batches.
+    // If b has a transposed copy, multiplies by the copy and returns true. The cache copies b only after
+    // several uses, because the copy would not pay in a Window with few micro-batches.
     bool multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c);
     void clear() { all_.clear(); }  // call it before an optimizer step, which would copy shared weights
 

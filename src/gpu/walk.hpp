@@ -43,9 +43,9 @@ TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const StridedIndex<Operan
     return at;
 }
 
-// A `ReductionWalk` divides the axes of a `StridedIndex` into two lists. Along `moves`, different indices address
-// different elements of the operand. Along `repeats`, the operand is broadcast and terms are summed. The
-// offset of the last operand is the index of the element.
+// A `ReductionWalk` divides the axes of a `StridedIndex` into two lists. Along `moves`, different indices
+// address different elements of the operand. Along `repeats`, the operand is broadcast and terms are summed.
+// The offset of the last operand is the index of the element.
 template <int Operands> struct ReductionWalk {
     StridedIndex<Operands + 1> moves;    // the operand's largest stride first
     StridedIndex<Operands + 1> repeats;  // in the walk's order
