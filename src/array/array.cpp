@@ -152,7 +152,7 @@ constexpr double max_fixed = 1e16;  // larger doubles have no decimal places: pr
 
 std::string format_number(double x, int digits, std::chars_format format) {
     std::string text(static_cast<std::size_t>(std::max(digits, 6)) + 24,
-                     ' ');  // to_chars takes 6 for a negative count
+                     ' ');  // to_chars prints 6 digits if `digits` is negative
     text.resize(static_cast<std::size_t>(
         std::to_chars(text.data(), text.data() + text.size(), x, format, digits).ptr - text.data()));
     return text;

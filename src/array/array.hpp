@@ -114,7 +114,7 @@ public:
         data_ = static_cast<S*>(storage_->data);
     }
     void allocate_zeros();
-    S* raw() { return data_; }        // does not copy the buffer, which must be new or unshared
+    S* raw() { return data_; }        // does not copy the buffer; the write changes all arrays that share it
     void unshare();                   // copies the buffer; keeps the version and MemoryClass::parameter
     void share(const Array& other) {  // shares the buffer of an array with the same shape and device
         memory::detail::ref(other.storage_);
@@ -241,7 +241,7 @@ template <class S> void copy_into(Array<S>& x, const Array<S>& numbers) {
 }
 
 // Call this function before you update x in place. If a backward function has saved x, x moves to a copy
-// of its buffer. In this thread, that backward function then throws. Other threads still use the old buffer.
+// of its buffer. A backward function of this thread that reads the saved x throws. Others use the old buffer.
 template <class S> void before_in_place_update(Array<S>& x) {
     if (!x.storage() || memory::detail::saved_count(x.storage()) == 0) return;
     const Array<S> saved = x;
@@ -283,7 +283,7 @@ template <class S> std::uint32_t version_of(const Array<S>& x) {
 // ---- for authors of operations ----
 
 namespace detail {
-// Returns the kernels of the operands' device. Throws Error if the operands are on different devices.
+// Returns the kernels of the operands' device. Throws Error if the devices differ or if memory is missing.
 template <class S, class... Others>
 const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&... others) {
     if (!a.storage() || !(others.storage() && ...)) [[unlikely]] {
@@ -417,7 +417,7 @@ Array<S> zip_in_place(const F& f, Array<S>& a, const Array<S>& b) {
 }
 
 // Computes the gradient of operand a, summed over the axes along which a is broadcast. The arrays a, b and y
-// have memory only if the functor saves them.
+// have memory only if the operation has saved them.
 template <detail::BinaryFunctor F, class S> void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a,
                                                             const Array<S>& b, const Array<S>& y,
                                                             Into<Array<S>> da, bool can_reuse_dy = false) {

@@ -120,8 +120,7 @@ ReductionPlan plan_reduction(const char* op, const Shape& shape, const Axes& axe
             r.dims.inner *= extent;
     }
     r.shape = Shape(extents);
-    r.dims.in_order =
-        reduced[0] && r.dims.reduced <= longest_sequential_sum;   // longer sums are split in halves
+    r.dims.in_order = reduced[0] && r.dims.reduced <= longest_sequential_sum;  // axis 0 may count samples
     if (alternations > 2 || (alternations == 2 && reduced[0])) {  // the reduced axes are not adjacent
         r.dims.outer *= r.dims.inner;
         r.dims.inner = 1;

@@ -22,7 +22,7 @@ struct DeferRowsScope : private ScopedValue<bool> {
     explicit DeferRowsScope(bool may_defer) : ScopedValue(deferring_rows, may_defer) {}
 };
 
-// If a and b have few rows, copies the rows and returns true. flush_rows() later adds the product aᵀ b.
+// Copies few rows of a and b for a locked gradient and returns true, or returns false. flush_rows() adds aᵀ b.
 // The order of additions, and thus each bit of the gradient, is the same as without deferral. While
 // grad_flag::has_deferred_rows is set, any thread must call flush_rows() before it accesses the gradient.
 template <class S>

@@ -19,7 +19,7 @@ constexpr std::int64_t digit_base = std::int64_t{1} << digit_bits;
 constexpr std::int64_t positive_infinity = 1, negative_infinity = std::int64_t{1} << 21,
                        not_negative_zero = std::int64_t{1} << 42, count_mask = (std::int64_t{1} << 21) - 1;
 
-// IEEE 754: a number is fraction * 2^exponent * the smallest positive number. significand() adds the leading 1.
+// IEEE 754: a number is significand() * 2^exponent * the smallest positive number.
 template <class S> struct Format {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
     static constexpr int mantissa_bits = std::numeric_limits<S>::digits - 1;
@@ -204,7 +204,7 @@ template <class S> void detail::ExactSum<S>::add_digits(std::span<const S> summa
         for (std::int64_t k = range_.lowest; k <= highest; ++k) {
             std::int64_t* const digits =
                 digits_.raw() + shape_.size() * static_cast<std::size_t>(k - range_.lowest) + from;
-            for (std::size_t i = 0; i < count; ++i) {  // after a shift by 63, the mask leaves 0
+            for (std::size_t i = 0; i < count; ++i) {  // a digit that the number does not reach gets 0
                 const std::int64_t up = exponents[i] - k * digit_bits,
                                    left = std::min<std::int64_t>(std::max<std::int64_t>(up, 0), 63),
                                    right = std::min<std::int64_t>(std::max<std::int64_t>(-up, 0), 63);

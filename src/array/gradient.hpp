@@ -11,8 +11,8 @@ namespace tally {
 
 namespace grad_flag {
 inline constexpr std::uint8_t present = 1;  // the gradient has been written
-// A backward function created the gradient. Each backward function that has a leaf as an input first clears
-// this flag of the leaf, so the flag tells whether the last of these functions created the gradient.
+// The running backward function created the gradient of this leaf. The backward pass clears the flag of all
+// leaf inputs before it calls a backward function.
 inline constexpr std::uint8_t first_write = 16;
 // A Window that accumulates the gradients of a parameter sets the next two flags on the parameter.
 inline constexpr std::uint8_t locked = 2;              // only the window may modify, clear or step the leaf
@@ -66,7 +66,7 @@ inline void mark_escaped(std::uint8_t& grad_flags) {
         __atomic_fetch_or(&grad_flags, grad_flag::escaped, __ATOMIC_RELAXED);
 }
 
-// GradientRef refers to the gradient of a value. The GradientRef of an input without a gradient is empty.
+// GradientRef refers to the gradient of a value. The GradientRef of an input that needs no gradient is empty.
 template <class T> struct GradientRef {
     T* gradient = nullptr;
     const T* value = nullptr;  // the value whose gradient this is

@@ -10,7 +10,7 @@
 namespace tally {
 
 namespace detail {
-using Axes = std::vector<std::int64_t>;     // numbers of axes
+using Axes = std::vector<std::int64_t>;     // indices of axes; -1 is the last axis
 using Extents = std::vector<std::int64_t>;  // of a shape; one of them may be -1
 
 // AxesArg lists the axes of a reduction, as in sum(x, 0) or sum(x, {0, 2}). An empty list means all axes.

@@ -25,7 +25,7 @@ public:
     }
     Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
     explicit Shape(std::span<const std::int64_t> extents);
-    Shape with_rows(std::int64_t rows) const;  // this shape with another, not larger, first extent
+    Shape with_rows(std::int64_t rows) const;  // with `rows` as the first extent, which must not grow
 
     int rank() const { return static_cast<int>(size_and_rank_ & 15); }
     std::size_t size() const { return size_and_rank_ >> 4; }  // number of elements

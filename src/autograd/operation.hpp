@@ -111,7 +111,7 @@ private:
 template <class T, class Name, class Nodes, class Backward, class... Saves> class Operation final
     : public ValueNode<T> {
 public:
-    // The attribute flatten makes this constructor and free() faster, because it shortens the code.
+    // The attribute flatten inlines all calls into this constructor and into free(), which makes them faster.
     [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Saves...>& saves, Backward&& function)
         : ValueNode<T>(std::move(v), State::fresh),
           saved_(saved_values(saves, &v)),

@@ -46,7 +46,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> try_intercept(const Name& name, T& value,
                                                    const std::tuple<Saves...>& saves,
                                                    const Backward& backward, Inputs& inputs) {
-    // `value` can stay in registers, because intercept() receives the address of the copy `computed`.
+    // `value` can stay in registers, because intercept() receives the address of `computed` instead.
     T computed = std::move(value);
     const auto operands = nodes_of<T>(inputs);
     const auto saved = saved_refs(saves, &value, &computed);

@@ -28,7 +28,7 @@ template <class T> using Chain = std::vector<std::function<Var<T>(Var<T>)>>;
 std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments);
 namespace detail {
 std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments, const char* call);
-std::size_t default_segment_count(std::size_t layers);  // the square root, which minimises the stored bytes
+std::size_t default_segment_count(std::size_t layers);  // the square root: the least memory for equal layers
 template <class T> Var<T> run_chain(const Chain<T>& chain, std::size_t from, std::size_t to, Var<T> x) {
     for (; from < to; ++from) x = chain[from](std::move(x));
     return x;
@@ -83,7 +83,7 @@ struct Segmentation {
 std::string to_string(const detail::Segmentation& cut);
 
 namespace detail {
-// Predicts the memory peak of a chain. While a segment runs, all earlier snapshots are also in memory.
+// Predicts the memory peak of a chain. While a segment runs, the inputs of all earlier segments are in memory.
 std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes);
 }  // namespace detail
 // Returns the segments that recompute the fewest layers and need at most `bytes` of memory. If no segments

@@ -76,8 +76,8 @@ struct EnableGrad : private ScopedValue<bool> {
     EnableGrad() : ScopedValue(context.recording, true) {}
 };
 
-// Runs a checkpointed function again. If the run throws because of a skipped value, the function runs a third
-// time and computes all values.
+// Runs a checkpointed function again. If the run throws and has skipped values, which may be the reason, the
+// function runs a third time and computes all values.
 template <class Run> auto run_again(TraceLog& log, Run run) {
     const EnableGrad on;
     try {

@@ -26,8 +26,8 @@ std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     return sum;
 }
 
-// Adds operands from outside the function to `captured_` of this trace and all enclosing traces. For an
-// intermediate result, adds only its version number, because Revolve may recompute the result in a different buffer.
+// Adds operands from outside the function to `captured_` of this trace and all enclosing traces. Adds only the
+// version number of an intermediate result, because Revolve may recompute the result in a different buffer.
 void CheckpointTrace::note_captured_inputs(const OpInfo& operation) {
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const Node& node = *operation.operand(i).node;

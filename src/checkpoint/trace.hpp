@@ -28,7 +28,7 @@ struct [[nodiscard]] NoCheckpointVerification : private detail::ScopedValue<bool
 bool is_recomputing();
 
 namespace detail {
-// CapturedInputs identify the values that a checkpointed function reads besides the function's arguments.
+// CapturedInputs identify the values from outside that a checkpointed function reads, with its arguments.
 struct CapturedInputs {
     std::uint32_t versions = 0;    // the sum of the versions of the buffers
     std::uint64_t identities = 0;  // a checksum of the buffers' addresses and of the numbers
@@ -58,7 +58,7 @@ struct TraceLog {
     struct Operation {
         std::string op;
         std::uint64_t checksum;        // of the result
-        std::uint64_t input_checksum;  // of stable_id() of operands, the backward function's captures, labels
+        std::uint64_t input_checksum;  // see input_checksum() in replay_check.cpp
         CapturedInputs captured{};  // read by this operation and by constant operations since the last entry
     };
     std::vector<Operation> operations;

@@ -283,7 +283,7 @@ void MpiTransport::end(bool all_ready) noexcept {
 void MpiTransport::abort(const std::string& why) {
     std::cout << std::flush;
     std::cerr << why + "\n" << std::flush;
-#ifdef MPICH_VERSION  // after MPI_Abort, its launcher would wait for ever for a stopped process
+#ifdef MPICH_VERSION  // after MPI_Abort, MPICH's launcher would wait for ever for a stopped process
     std::_Exit(1);
 #endif
     MPI_Abort(state_->comm, 1);

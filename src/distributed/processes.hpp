@@ -21,7 +21,7 @@ struct SharedError : Error {
 
 // Counts the bytes and the messages that one process has sent.
 struct CommStats {
-    std::uint64_t sum_bytes = 0;  // of summed numbers (with ProcessGroup::AllReduce::fast: passed to MPI)
+    std::uint64_t sum_bytes = 0;  // sent by sum(); with ProcessGroup::AllReduce::fast, passed to MPI
     std::uint64_t messages = 0;   // messages with such numbers; ProcessGroup::AllReduce::fast counts none
     std::uint64_t gathered_bytes = 0;  // of the messages of all_gather()
     std::uint64_t sums = 0;            // calls of sum()
@@ -30,7 +30,7 @@ struct CommStats {
 
 // Options of ProcessGroup.
 struct ProcessGroupOptions {
-    double timeout = 8;  // seconds that a call waits for other processes before it ends the run on all;
+    double timeout = 8;  // seconds that a call waits for other processes before it ends all processes;
                          // the destructor waits without a limit unless an error has occurred
     const void* communicator = nullptr;  // points to the MPI_Comm of a program that uses MPI itself
 };

@@ -133,15 +133,15 @@ public:
     // Counts a micro-batch for which the caller ran backward(). Use either add() or after_backward().
     void after_backward(double counted, std::int64_t items = 0);
 
-    // Calls the function f, which may call add() and then call Window::backward() several times. Throws
-    // before f and in add() if other code has changed the parameters. Changes by f are allowed. If f throws,
-    // the gradients stay incomplete, and only discard() is allowed.
+    // Calls f, which may change the parameters, call add(), and then call Window::backward() several times.
+    // Throws before f and in add() if other code has changed the parameters. If f throws, the gradients stay
+    // incomplete, and only discard() is allowed.
     template <class F> void with_own_changes(F f) {
         lock_.require_unchanged("with_own_changes");
         mark_broken_on_error(f);
         lock_.snapshot();
     }
-    // Calls the function f, which must call backward() on a further part of the last added micro-batch.
+    // Calls f, which must call backward() on a further part of the last micro-batch. Throws with Options::noise.
     template <class F> void backward(F f) {
         if (noise_estimator_) noise_estimator_->throw_measured();
         if (exact_) exact_->begin();

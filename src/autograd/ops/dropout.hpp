@@ -1,4 +1,4 @@
-// dropout() draws masks from the items' indices in the full batch, so micro-batches have the same masks.
+// dropout() draws an item's mask from its index in the full batch, so micro-batches do not change the mask.
 #pragma once
 
 #include <cmath>
