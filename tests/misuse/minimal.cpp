@@ -103,7 +103,7 @@ std::string long_sums() {
 
 // ---- custom operations and steps ----
 
-std::string rule_that_forgets_an_input() {
+std::string backward_that_forgets_an_input() {
     Tensor u = parameter({1.f}), w = parameter({3.f});
     const auto mine = [](Tensor a, Tensor b) {
         return custom(
@@ -116,7 +116,7 @@ std::string rule_that_forgets_an_input() {
     (mine(u, w) + w * 0.5).backward();
     return near(w.grad().item(), 1.5);
 }
-std::string rule_that_overwrites() {
+std::string backward_that_overwrites() {
     Tensor w = parameter({1.f});
     const auto op = [](Tensor t) {
         return custom(
@@ -451,7 +451,7 @@ using Case = std::string (*)();
 constexpr Case cases[10][4] = {
     {shape_from_the_end, value_of_a_temporary, span_of_a_temporary, smoothing_by_position},
     {braces_of_rows, bounds_by_position, bounds_in_reverse, small_numbers_printed},
-    {long_sums, rule_that_forgets_an_input, rule_that_overwrites, decay_of_adamw},
+    {long_sums, backward_that_forgets_an_input, backward_that_overwrites, decay_of_adamw},
     {one_parameter_twice, count_for_a_weight, loss_of_another_model, regularizer_with_each_micro_batch},
     {average_of_other_parameters, average_counted_twice, parameter_replaced, batch_norm_moved},
     {pass_of_fewer_items, flattened_tokens, model_without_its_pass, passes_by_hand},
