@@ -216,29 +216,29 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     const std::vector<std::string> all =
         all_gather("", message + exact_sums_.serialize(exact, static_cast<std::size_t>(processes_.size())));
 
-    detail::WindowTotals sum{.regularizers = here.regularizers,
-                             .full = true,
-                             .learning_rate = here.learning_rate,
-                             .updates = here.updates};
+    detail::WindowTotals combined{.regularizers = here.regularizers,
+                                  .full = true,
+                                  .learning_rate = here.learning_rate,
+                                  .updates = here.updates};
     any_rank_has_gradient_.assign(parameters_.size(), false);
     require_equal_totals(all);
     require_equal_written_weights(all);
     for (const std::string& theirs : all) {
         detail::WindowTotals totals;
         std::memcpy(&totals, theirs.data(), sizeof(detail::WindowTotals));
-        sum.micro_batches += totals.micro_batches;
-        sum.dropped += totals.dropped;
-        sum.count += totals.count;
-        sum.sum += totals.sum;
-        sum.noise += totals.noise;
-        sum.planned = sum.planned || totals.planned;
-        sum.full = sum.full && totals.full;
+        combined.micro_batches += totals.micro_batches;
+        combined.dropped += totals.dropped;
+        combined.count += totals.count;
+        combined.loss_sum += totals.loss_sum;
+        combined.noise += totals.noise;
+        combined.planned = combined.planned || totals.planned;
+        combined.full = combined.full && totals.full;
         for (std::size_t i = 0; i < parameters_.size(); ++i)
             if (theirs[sizeof mine + i]) any_rank_has_gradient_[i] = true;
         exact_sums_.merge(std::string_view(theirs).substr(message.size()));
     }
-    if (!exact.empty()) sum.sum = exact_sums_.loss(), sum.count = exact_sums_.count();
-    return sum;
+    if (!exact.empty()) combined.loss_sum = exact_sums_.loss(), combined.count = exact_sums_.count();
+    return combined;
 }
 
 // Allocates the memory for the sums before the processes exchange side effects, so that a process can still

@@ -32,13 +32,13 @@ inline constinit thread_local int pipe_processes = 0;
 // A `WindowTotals` stores the counts and the sums of an update, for one process or for all processes.
 struct WindowTotals {
     std::int64_t micro_batches = 0, dropped = 0;
-    std::int64_t regularizers = 0;  // terms of add_regularizer(), which are the same in all processes
-    double regularizer_value = 0;   // sum of these terms
-    bool written = false;           // a parameter has changed since the window began or last stepped
-    double count = 0, sum = 0;      // counts and sums of the losses
-    bool planned = false;           // a process has planned a number of micro-batches
-    bool full = true;               // each process that has planned micro-batches has added all of them
-    double learning_rate = 0;       // the same in all processes, like `updates`
+    std::int64_t regularizers = 0;   // terms of add_regularizer(), which are the same in all processes
+    double regularizer_value = 0;    // sum of these terms
+    bool written = false;            // a parameter has changed since the window began or last stepped
+    double count = 0, loss_sum = 0;  // sums of the micro-batches' counts and losses
+    bool planned = false;            // a process has planned a number of micro-batches
+    bool full = true;                // each process that has planned micro-batches has added all of them
+    double learning_rate = 0;        // the same in all processes, like `updates`
     std::int64_t updates = 0;
     NoiseParts noise = {};
 };

@@ -316,7 +316,7 @@ template <class S> void Trainer<S>::on_window_end(const detail::WindowResult<S>&
         return;
     }
     dropped_ += done.dropped;
-    current_record_.sum += static_cast<double>(done.sum.item());
+    current_record_.sum += static_cast<double>(done.loss_sum.item());
     current_record_.count += done.count;
     current_record_.norm = done.norm;
     if (window_.updates() % options_.logging_steps == 0) log();

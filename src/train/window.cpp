@@ -366,7 +366,7 @@ template <class S> detail::WindowTotals Window<S>::totals(const char* call) {
     if (noise_estimator_) noise_estimator_->add_to(here);
     if (!reducer_) return here;
     require_valid_count(call, here.count);
-    here.sum = static_cast<double>(loss_sum_.item());
+    here.loss_sum = static_cast<double>(loss_sum_.item());
     for (const V& term : regularizers_) here.regularizer_value += static_cast<double>(term.item());
     here.written = lock_.written();
     return reducer_->gather(optimizer_, call, window_index_, here, exact_sums());
@@ -396,7 +396,7 @@ template <class S> void Window<S>::require_valid_count(const char* call, double 
 template <class S> bool Window<S>::clip_if_finite(detail::WindowResult<S>& result) {
     detail::MeasuredGradients all =
         detail::measure_gradients(parameters(), options_.max_norm || noise_estimator_);
-    if (!std::isfinite(static_cast<double>(result.sum.item())))
+    if (!std::isfinite(static_cast<double>(result.loss_sum.item())))
         ++all.non_finite;  // all pipeline stages learn of the loss
     if (reducer_) all = reducer_->combine_norms(all);
     if (options_.max_norm) result.norm = all.norm;
@@ -415,7 +415,7 @@ template <class S> void Window<S>::require_after_backward_called(const char* cal
 }
 
 template <class S> std::string Window<S>::describe_non_finite(const detail::WindowResult<S>& result) const {
-    const auto sum = static_cast<double>(result.sum.item());
+    const auto sum = static_cast<double>(result.loss_sum.item());
     if (const std::int64_t elements = detail::count_non_finite(parameters()))
         return std::to_string(elements) + " elements of the gradients are infinite or NaN";
     if (!std::isfinite(sum))
@@ -469,7 +469,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char*
         .micro_batches = all.micro_batches,
         .dropped = all.dropped,
         .count = all.count,
-        .sum = reducer_ ? number<S>(all.sum, zero_.value().device()).value() : loss_sum_.value()};
+        .loss_sum = reducer_ ? number<S>(all.loss_sum, zero_.value().device()).value() : loss_sum_.value()};
     require_valid_count(call, result.count);
     if (!is_ready_for_update(call, all, end_of_epoch)) {
         switch (options_.tail) {

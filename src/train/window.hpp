@@ -90,9 +90,9 @@ template <class S> struct WindowResult {
     std::int64_t micro_batches = 0, dropped = 0;
     double count = 0;                 // the denominator
     std::optional<double> norm = {};  // before clipping; only with max_norm
-    Array<S> sum = {};                // of the losses, on their device; reading the sum waits for a GPU
+    Array<S> loss_sum = {};           // on the losses' device; reading the sum waits for a GPU
     Noise noise = {};                 // this window's estimate; only with Window::Options::noise
-    double loss() const { return static_cast<double>(sum.item()) / count; }
+    double loss() const { return static_cast<double>(loss_sum.item()) / count; }
 };
 }  // namespace detail
 

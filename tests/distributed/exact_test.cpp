@@ -159,7 +159,7 @@ template <class S> struct RandomWindow {
                 const auto done = window.finish();
                 for (const double number :
                      {double(done.stepped), double(done.micro_batches), double(done.dropped), done.count,
-                      done.norm.value_or(-1), static_cast<double>(done.sum.item())})
+                      done.norm.value_or(-1), static_cast<double>(done.loss_sum.item())})
                     results.numbers.push_back(number);
                 complete = done.stepped && done.dropped == 0;
             });
@@ -253,7 +253,7 @@ template <class S> void check_sums(std::uint64_t seed) {
     const Array<S> own_loss = mine[2].rounded();
     const detail::WindowTotals all = across.gather(sgd, "finish", 0, {}, mine);
     const auto as_scalar = [](double number) { return Array<S>::full({}, static_cast<S>(number)); };
-    CHECK(same_bits(as_scalar(all.sum), expected[2].rounded()));
+    CHECK(same_bits(as_scalar(all.loss_sum), expected[2].rounded()));
     CHECK(same_bits(as_scalar(all.count), expected[3].rounded()));
     CHECK(same_bits(mine[2].rounded(), own_loss));
     detail::SideEffects none;
@@ -347,7 +347,7 @@ TEST_CASE("Sum::exact: losses, counts and gradients that one process would round
     one.add(1, 1, 1);
     const auto done = one.window.finish();
     const double n = static_cast<double>(ranks()), odd = ranks() % 2 == 1 ? 0x1p30 : 0;
-    CHECK(done.sum.item() == static_cast<float>(odd + n));
+    CHECK(done.loss_sum.item() == static_cast<float>(odd + n));
     CHECK(one.weight.value().item() == -static_cast<float>(odd + n));
     CHECK(done.count == static_cast<double>(static_cast<float>(n * 0x1p24 + n)));
 }
@@ -405,7 +405,7 @@ TEST_CASE("Tail: an incomplete window of exact sums is dropped, or kept and comp
     CHECK(done.stepped);
     const auto n = static_cast<double>(ranks());
     CHECK(carried.weight.value().item() == -static_cast<float>(n));
-    CHECK(done.sum.item() == static_cast<float>(n + (n - 2) * 0x1p30));
+    CHECK(done.loss_sum.item() == static_cast<float>(n + (n - 2) * 0x1p30));
 }
 
 TEST_CASE("Window: exact and running sums on different processes throw an Error that names the option") {

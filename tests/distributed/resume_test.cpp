@@ -118,7 +118,7 @@ template <class S> struct Training {
         const auto done = window->finish();
         std::string shown = std::to_string(done.stepped) + " " + std::to_string(done.micro_batches) + " " +
                             std::to_string(done.dropped) + " " + bits(done.count) + " " +
-                            bits(done.norm.value_or(-1)) + " " + bits(done.sum.item());
+                            bits(done.norm.value_or(-1)) + " " + bits(done.loss_sum.item());
         TrainingState state;
         window->save(state, "window");
         for (const auto& [name, entry] : state.entries())

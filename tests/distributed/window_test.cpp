@@ -137,7 +137,7 @@ template <class S> void check_update(std::uint64_t seed) {
         for (const auto& micro : each) count += micro.count, ++micros;
     CHECK(done.count == count);
     CHECK(done.micro_batches == micros);
-    CHECK(same_everywhere(done.sum));
+    CHECK(same_everywhere(done.loss_sum));
     const Leaves<S> expected = drawn.expected(updates);
     for (std::size_t i = 0; i < mine.size(); ++i) CHECK(same_bits(mine[i].value(), expected[i].value()));
     across.require_same_weights();
