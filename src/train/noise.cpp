@@ -150,7 +150,7 @@ template <class S> void NoiseScaleEstimator<S>::take(Saved saved) {
     squares_ = std::move(saved.squares);
 }
 
-template <class S> void NoiseScaleEstimator<S>::throw_measured() const {
+template <class S> void NoiseScaleEstimator<S>::throw_noise_needs_single_backward() const {
     throw Error(
         "[window] backward: noise() has measured the gradient of this micro-batch, and assumes "
         "that its items are independent; make the window without .noise");

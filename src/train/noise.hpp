@@ -54,8 +54,8 @@ public:
     // Returns the noise estimate of this update. `divided` is true if the gradient is a mean and not a sum.
     Noise estimate(const WindowTotals& all, bool divided);
     const Noise& noise() const { return noise_; }
-    void restart();                            // begins the next window
-    [[noreturn]] void throw_measured() const;  // for a further part of a measured micro-batch
+    void restart();                                               // begins the next window
+    [[noreturn]] void throw_noise_needs_single_backward() const;  // for a second backward() of a micro-batch
 
     void save(TrainingState& state, const std::string& prefix) const;
     struct Saved {

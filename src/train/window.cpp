@@ -38,7 +38,7 @@ template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array
 
 template <class S> Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOptions<S> options,
                                      detail::GradientReducer<S>* reducer,
-                                     typename detail::GradientReducer<S>::NamedTexts extra_options)
+                                     typename detail::GradientReducer<S>::NamedTexts compared_texts)
     : optimizer_(optimizer),
       options_(std::move(options)),
       reducer_(reducer),
@@ -49,7 +49,7 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOpti
     require_valid_bound("max_norm", options_.max_norm);
     require_valid_bound("max_value", options_.max_value);
     if (options_.average) average_in_use_ = options_.average->use(optimizer.parameters());
-    optimizer_.note_variables(averaged_parameters());
+    optimizer_.note_variables(parameters_of_average());
     if (!(options_.total >= 0) || std::isinf(options_.total))
         throw Error("[window] the option total cannot be " + detail::to_text(options_.total));
     if (options_.reduction == Reduction::sum && options_.total > 0)
@@ -68,7 +68,7 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOpti
     window_index_ = 0;
     if (!reducer_) return;
     auto texts = options_as_text(true);
-    texts.insert(texts.end(), extra_options.begin(), extra_options.end());
+    texts.insert(texts.end(), compared_texts.begin(), compared_texts.end());
     reducer_->open(optimizer_, texts);
     lock_.note_values();
 }
@@ -77,7 +77,7 @@ template <class S> void Window<S>::require_valid_bound(const char* option, std::
     require(!bound || *bound >= 0, "window", std::string(option) + " must be at least 0", bound.value_or(0));
 }
 
-template <class S> const std::vector<Var<Array<S>>>& Window<S>::averaged_parameters() const {
+template <class S> const std::vector<Var<Array<S>>>& Window<S>::parameters_of_average() const {
     static const std::vector<V> none;
     return options_.average ? options_.average->parameters_ : none;
 }
@@ -492,7 +492,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char*
     if (reducer_) mark_broken_on_error([&] { reduce(); });
     if (exact_) mark_broken_on_error([&] { allow_changes([&] { exact_->round(); }); });
     require_a_gradient(call);
-    optimizer_.require_current(averaged_parameters());
+    optimizer_.require_current(parameters_of_average());
     mark_broken_on_error([&] { update(call, result, all); });
     discard();
     return result;

@@ -66,8 +66,8 @@ template <class S> struct WindowOptions {
     // `total` is the sum of all counts, if known before the first add(). Each backward() then starts from
     // loss / total. If `total` is 0, finish() divides the gradients once by the sum of the counts.
     double total = 0;
-    Reduction reduction = Reduction::mean;
-    Weigh weigh = Weigh::counted;  // whether items or micro-batches have equal weight
+    Reduction reduction = Reduction::mean;  // with Reduction::sum, gradients are not divided
+    Weigh weigh = Weigh::counted;           // whether items or micro-batches have equal weight
     Sum sum = Sum::running;
     Tail tail = Tail::scale;
     NonFinite non_finite = NonFinite::raise;
@@ -106,9 +106,9 @@ public:
     using V = Var<Array<S>>;
 
     // Throws if a parameter already has a gradient. If there is a reducer, the result of finish() covers all
-    // processes. All options except `micro_batches`, and all `extra_options`, must be equal on all processes.
+    // processes. All options except `micro_batches`, and the `compared_texts`, must be equal on all processes.
     Window(Optimizer<S>& optimizer, Options options = {}, detail::GradientReducer<S>* reducer = nullptr,
-           typename detail::GradientReducer<S>::NamedTexts extra_options = {});
+           typename detail::GradientReducer<S>::NamedTexts compared_texts = {});
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
     ~Window();
@@ -133,17 +133,17 @@ public:
     // Counts a micro-batch for which the caller ran backward(). Use either add() or after_backward().
     void after_backward(double counted, std::int64_t items = 0);
 
-    // Calls f, which may change the parameters, call add(), and then call Window::backward() several times.
-    // Throws before f and in add() if other code has changed the parameters. If f throws, the gradients stay
-    // incomplete, and only discard() is allowed.
-    template <class F> void with_own_changes(F f) {
-        lock_.require_unchanged("with_own_changes");
+    // Calls f, which may change the parameters although the window is open. f may call add(), and then call
+    // Window::backward() several times. Throws before f and in add() if other code has changed the parameters.
+    // If f throws, the gradients stay incomplete, and only discard() is allowed.
+    template <class F> void with_parameter_changes(F f) {
+        lock_.require_unchanged("with_parameter_changes");
         mark_broken_on_error(f);
         lock_.snapshot();
     }
     // Calls f, which must call backward() on a further part of the last micro-batch. Throws with Options::noise.
     template <class F> void backward(F f) {
-        if (noise_estimator_) noise_estimator_->throw_measured();
+        if (noise_estimator_) noise_estimator_->throw_noise_needs_single_backward();
         if (exact_) exact_->begin();
         allow_backward(f);
         unreached_ = unreached_ && !lock_.is_dirty();
@@ -226,7 +226,7 @@ private:
     void require_not_full(const char* call) const;
     void require_current_micro_batch(const V& sum) const;  // throws for a loss of an earlier forward pass
     void require_forward_pass() const;
-    const std::vector<V>& averaged_parameters() const;
+    const std::vector<V>& parameters_of_average() const;  // of options_.average, or none
     static void require_valid_bound(const char* option, std::optional<double> bound);
     Result end_window(const char* call, bool end_of_epoch);
     Result try_end_window(const char* call, bool end_of_epoch);

@@ -138,7 +138,8 @@ Outcome observe(const Call& call, State state) {
     if (state != fresh) add(first_items);
     if (state == full || state == finished) add(second_items);
     if (state == finished) finish();
-    if (state == broken) message_of([&] { program.window->with_own_changes([] { throw Error("broken"); }); });
+    if (state == broken)
+        message_of([&] { program.window->with_parameter_changes([] { throw Error("broken"); }); });
     if (state == destroyed) {
         program.window.reset();
         plain.reset();
