@@ -93,13 +93,13 @@ std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, co
 
 // Compares a checksum of all texts between the processes, and the texts themselves if the checksums differ.
 template <class S> void DataParallel<S>::require_equal(const std::string& call, const NamedTexts& texts,
-                                                       const std::string& way_out) {
+                                                       const std::string& advice) {
     const std::string bytes = detail::serialize_texts(texts);
     const auto sums = all_gather(call, std::to_string(detail::checksum_of(bytes.data(), bytes.size())));
     if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
     const std::vector<std::string> serialized = all_gather("the lines of " + call, bytes);
     error_already_shared_ = true;
-    throw Error("processes", call, call_, ": ", detail::difference(serialized), way_out);
+    throw Error("processes", call, call_, ": ", detail::difference(serialized), advice);
 }
 
 template <class S> typename DataParallel<S>::NamedTexts DataParallel<S>::checksums() const {
@@ -137,7 +137,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
     optimizer.save(state, "optimizer");
     for (const auto& [name, entry] : state.entries()) texts.emplace_back(name, detail::entry_text(entry));
     for (auto& line : checksums()) texts.push_back(std::move(line));
-    require_equal_and_reset_flag("the opening of a window", texts);
+    require_equal_and_reset_shared("the opening of a window", texts);
     record.number = processes_.new_window();
     if (processes_.size() == 1) return;
     bucket_->resize(std::max(std::min(elements, options_.bucket), bucket_->numbers.size()),
@@ -147,11 +147,11 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
 template <class S> void DataParallel<S>::require_same_weights() {
     detail::require(!parameters_.empty(), "data_parallel", "no weights to compare yet; open a window first");
     call_ = where_ = "";
-    require_equal_and_reset_flag("require_same_weights", checksums());
+    require_equal_and_reset_shared("require_same_weights", checksums());
 }
 
 template <class S>
-void DataParallel<S>::require_equal_and_reset_flag(const std::string& call, const NamedTexts& texts) {
+void DataParallel<S>::require_equal_and_reset_shared(const std::string& call, const NamedTexts& texts) {
     try {
         require_equal(call, texts);
     } catch (...) {

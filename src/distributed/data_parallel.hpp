@@ -98,9 +98,9 @@ public:
 private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine = "");
     void require_equal(const std::string& call, const NamedTexts& texts,
-                       const std::string& way_out = "; make them equal on all processes");
-    // If this function throws, the next fail() informs the other processes.
-    void require_equal_and_reset_flag(const std::string& call, const NamedTexts& texts);
+                       const std::string& advice = "; make them equal on all processes");
+    // After an error, resets error_already_shared_, because this error is not passed to fail().
+    void require_equal_and_reset_shared(const std::string& call, const NamedTexts& texts);
     NamedTexts checksums() const;
     void require_equal_totals(const std::vector<std::string>& all);
     void require_equal_written_weights(const std::vector<std::string>& all);
@@ -119,7 +119,7 @@ private:
         std::optional<std::int64_t> share_call = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, WindowRecord> windows_;
-    std::int64_t files_ = 0;  // number of calls of save() and load(), including failed calls
+    std::int64_t file_count_ = 0;  // number of calls of save() and load(), including failed calls
     std::unique_ptr<detail::Bucket<S>> bucket_;
     std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // for exact sums
     detail::SharedSums<S> exact_sums_;

@@ -93,12 +93,12 @@ TrainingState joined_file(TrainingState first, TrainingState shared, ProcessGrou
                           const std::string& call) {
     std::vector<TrainingState> parts{std::move(first)};
     for (int rank = 1; rank < processes.size(); ++rank) parts.push_back(receive_part(rank, processes, call));
-    const bool open = std::ranges::any_of(
+    const bool mid_window = std::ranges::any_of(
         parts, [](const TrainingState& part) { return part.get<std::int64_t>(batches_entry) > 0; });
     shared.put("processes/count", std::int64_t{processes.size()});
-    for (std::size_t rank = 0; rank < (open ? parts.size() : 1); ++rank)
+    for (std::size_t rank = 0; rank < (mid_window ? parts.size() : 1); ++rank)
         for (const auto& [name, entry] : parts[rank].entries())
-            put(shared, (open ? rank_prefix(rank) : "") + name, entry);
+            put(shared, (mid_window ? rank_prefix(rank) : "") + name, entry);
     return shared;
 }
 
@@ -106,25 +106,25 @@ TrainingState joined_file(TrainingState first, TrainingState shared, ProcessGrou
 
 template <class S>
 void DataParallel<S>::save(const std::string& path, const Window<S>& window, TrainingState state) {
-    call_ = "save of '" + path + "', file " + std::to_string(files_++);
+    call_ = "save of '" + path + "', file " + std::to_string(file_count_++);
     where_ = "";
     TrainingState part;
     run_and_report_errors(processes_, call_, [&] { part = own_part(window, options_.model, state); });
     NamedTexts texts;
     for (const auto& [name, entry] : state.entries()) texts.emplace_back(name, detail::entry_text(entry));
-    require_equal_and_reset_flag("the shared entries, ", texts);
+    require_equal_and_reset_shared("the shared entries, ", texts);
     run_and_report_errors(processes_, call_, [&] {
         if (processes_.rank() == 0)
             joined_file(std::move(part), std::move(state), processes_, call_).save(path);
         else
             detail::send_parcel(processes_, 0, call_, detail::state_bytes(part));
     });
-    processes_.all_gather(call_, "the file", "");
+    processes_.all_gather(call_, "while rank 0 writes the file", "");
     processes_.transport().free_sent();
 }
 
 template <class S> TrainingState DataParallel<S>::load(const std::string& path, Window<S>& window) {
-    call_ = "load of '" + path + "', file " + std::to_string(files_++);
+    call_ = "load of '" + path + "', file " + std::to_string(file_count_++);
     where_ = "";
     TrainingState mine;
     run_and_report_errors(processes_, call_, [&] {
@@ -138,12 +138,12 @@ template <class S> TrainingState DataParallel<S>::load(const std::string& path, 
         for (int rank = 1; rank < processes_.size(); ++rank)
             detail::send_parcel(processes_, rank, call_, detail::state_bytes(state_for(rank, file)));
     });
-    detail::ApplyState commit;
+    detail::ApplyState apply_state;
     run_and_report_errors(processes_, call_,
-                          [&] { commit = window.validate_state(mine, prefix, options_.model, {}); });
-    processes_.all_gather(call_, "all of it", "");
+                          [&] { apply_state = window.validate_state(mine, prefix, options_.model, {}); });
+    processes_.all_gather(call_, "while all processes check the state", "");
     processes_.transport().free_sent();
-    commit();
+    apply_state();
     TrainingState rest;
     for (const auto& [name, entry] : mine.entries())
         if (!name.starts_with("window/")) put(rest, name, entry);

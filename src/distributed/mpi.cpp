@@ -30,10 +30,10 @@ void require_ok(int code, const char* call) {
     throw Error("processes", call, ": ", std::string(text, static_cast<std::size_t>(length)));
 }
 
-int count_of(std::size_t bytes) {
-    require(bytes <= static_cast<std::size_t>(std::numeric_limits<int>::max()), "processes", bytes,
-            " bytes are more than one call of MPI can send; use smaller buckets or micro-batches");
-    return static_cast<int>(bytes);
+int count_of(std::size_t size, const char* unit = " bytes") {
+    require(size <= static_cast<std::size_t>(std::numeric_limits<int>::max()), "processes", size, unit,
+            " are more than one call of MPI can process; use smaller buckets or micro-batches");
+    return static_cast<int>(size);
 }
 
 // Calls done() until done() returns true, and yields the processor between two calls. Returns false after the
@@ -216,9 +216,9 @@ bool MpiTransport::exchange(std::span<const Piece> to, std::span<const Piece> fr
 template <class S> bool MpiTransport::sum(const S* mine, S* all, std::size_t count, double seconds) {
     state_->require_running();
     std::vector<MPI_Request> request(1);
-    require_ok(
-        MPI_Iallreduce(mine, all, count_of(count), type_of<S>(), MPI_SUM, state_->comm, request.data()),
-        "MPI_Iallreduce");
+    require_ok(MPI_Iallreduce(mine, all, count_of(count, " numbers"), type_of<S>(), MPI_SUM, state_->comm,
+                              request.data()),
+               "MPI_Iallreduce");
     return state_->all_done(request, seconds);
 }
 

@@ -13,7 +13,7 @@ namespace tally::detail {
 
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{1} << 28;  // bytes of one piece
+constexpr std::size_t max_bytes = std::size_t{1} << 28;  // of one piece
 const std::string label_prefix = "parcel ";
 
 std::string make_label(const std::string& id, std::size_t bytes_left) {
@@ -28,8 +28,8 @@ std::size_t next_piece(ProcessGroup& processes, int from, const std::string& id,
         label = processes.transport().poll_label(from);
         return label.has_value();
     });
-    require(label->starts_with(label_prefix), "processes", id, ": ", sender, " has sent ", *label,
-            " instead; make the same calls in the same order on all processes");
+    require(label->starts_with(label_prefix), "processes", id, ": ", sender,
+            " has sent an array of a pipe; make the same calls in the same order on all processes");
     const std::size_t space = label->find(' ', label_prefix.size());
     sent_id = label->substr(space + 1);
     return std::stoull(label->substr(label_prefix.size(), space - label_prefix.size()));
@@ -39,9 +39,9 @@ std::size_t next_piece(ProcessGroup& processes, int from, const std::string& id,
 
 void send_parcel(ProcessGroup& processes, int to, const std::string& id, std::string bytes) {
     const auto kept = std::make_shared<std::string>(std::move(bytes));
-    for (std::size_t at = 0; at == 0 || at < kept->size(); at += most_bytes) {
+    for (std::size_t at = 0; at == 0 || at < kept->size(); at += max_bytes) {
         const std::size_t left = kept->size() - at;
-        processes.post(make_label(id, left), {to, kept->data() + at, std::min(left, most_bytes)}, kept);
+        processes.post(make_label(id, left), {to, kept->data() + at, std::min(left, max_bytes)}, kept);
     }
 }
 
@@ -50,7 +50,7 @@ std::string receive_parcel(ProcessGroup& processes, int from, const std::string&
     auto bytes = std::make_unique<std::string>();
     for (std::size_t at = 0;;) {
         std::string sent_id;
-        const std::size_t left = next_piece(processes, from, id, sent_id), size = std::min(left, most_bytes);
+        const std::size_t left = next_piece(processes, from, id, sent_id), size = std::min(left, max_bytes);
         if (at == 0) bytes->resize(left);
         try {
             processes.take(id, {from, bytes->data() + at, size});

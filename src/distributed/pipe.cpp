@@ -69,7 +69,7 @@ public:
         : processes_(processes),
           own_(own),
           first_(first),
-          pipe_last_index_(stages - 1 - first),
+          last_index_(stages - 1 - first),
           device_(device),
           call_(std::move(call)),
           pending_(own.size()),
@@ -92,7 +92,7 @@ public:
                 step.end = now();
                 result_.steps.push_back(step);
             }
-            where_ = "its end";
+            where_ = "the end";
             const auto all = processes_.all_gather(call_, where_, bytes_of(result_.loss));
             result_.loss = from_bytes<double>(all.back());  // the loss of the last stage
             await_sent();
@@ -154,7 +154,7 @@ private:
     }
 
     bool is_first(std::size_t i) const { return first_ == 0 && i == 0; }
-    bool is_last(std::size_t i) const { return static_cast<int>(i) == pipe_last_index_; }
+    bool is_last(std::size_t i) const { return static_cast<int>(i) == last_index_; }
 
     static Array<S> pop(Queue& queue) {
         Array<S> first = std::move(queue.front());
@@ -212,7 +212,7 @@ private:
     // next run does not receive these arrays.
     void drain() noexcept {
         try {
-            const auto all = processes_.all_gather("what is left of " + call_, "", bytes_of(posted_));
+            const auto all = processes_.all_gather("the sent arrays of " + call_, "", bytes_of(posted_));
             for (const Side side : {previous, next}) {
                 if (rank(side) < 0 || rank(side) >= processes_.size()) continue;
                 const int posted = from_bytes<Counts>(all[static_cast<std::size_t>(rank(side))])[1 - side];
@@ -229,9 +229,8 @@ private:
 
     ProcessGroup& processes_;
     const std::vector<Stage>& own_;
-    const int first_;  // index of this process's first stage
-    const int
-        pipe_last_index_;  // index in own_ of the pipe's last stage; too large if another process has it
+    const int first_;       // index of this process's first stage
+    const int last_index_;  // index in own_ of the pipe's last stage; too large if another process has it
     const Device device_;
     const std::string call_;
     std::string where_;
@@ -275,7 +274,8 @@ detail::PipeResult Pipe<S>::run(int micro_batches, const Input& input, const Los
     for (std::size_t rank = 1; rank < numbers.size(); ++rank)
         if (numbers[rank] != numbers[0])
             throw Error("pipe", call, ": rank 0 runs pipe ", numbers[0], ", and rank ", rank, " runs pipe ",
-                        numbers[rank], " (numbered as constructed); run the same pipe on all processes");
+                        numbers[rank],
+                        " (in order of construction, from 0); run the same pipe on all processes");
     ++run_count_;
     detail::pipe_processes = processes_.size();  // windows then reject options that need all stages
     Run<S> run(processes_, own_, first_, stages_, options_.device, call);
