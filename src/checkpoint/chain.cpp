@@ -70,9 +70,9 @@ namespace {
 std::optional<detail::Segmentation> cut_within(const std::vector<detail::LayerBytes>& layers,
                                                std::size_t bytes) {
     const std::size_t n = layers.size();
-    // A snapshot is the input of a segment. snapshots[i] has the fewest bytes of snapshots with which segments of
-    // the layers [0, i) fit, and begins[i] is the start of the last of these segments. Fewer bytes are always
-    // better, because they leave more memory for later segments.
+    // A snapshot is the input of a segment. If the layers [0, i) can be cut into segments that fit,
+    // snapshots[i] is the smallest number of bytes of their snapshots, and begins[i] is the last one's begin.
+    // Fewer bytes are always better, because they leave more memory for later segments.
     std::vector<std::optional<std::size_t>> snapshots(n);
     std::vector<std::size_t> begins(n);
     snapshots[0] = 0;

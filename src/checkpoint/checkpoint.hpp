@@ -28,12 +28,12 @@ template <class T> struct ValueIn<Var<T>> { using type = T; };
 template <class First, class... Rest> struct ValueIn<std::tuple<First, Rest...>> : ValueIn<First> {};
 template <class First, class Second> struct ValueIn<std::pair<First, Second>> : ValueIn<First> {};
 
-// Passes the gradient of a result of the first run to the corresponding result of the second run.
+// Passes the gradient of a result of the first run to the corresponding result of the recomputation.
 template <class T> void seed_gradient(BackwardPass& backward_pass, const Var<T>& result, const T& gradient) {
     ValueNode<T>& node = *result.node();
     if (!same_shape_and_device(node.value, gradient))
         throw Error("[checkpoint] the first run returned a result of " + describe(gradient) +
-                    ", and the second run one of " + describe(node.value));
+                    ", and the recomputation one of " + describe(node.value));
     if (!backward_pass.enqueue_if_needed(&node)) return;
     accumulate_into(node.into(), gradient);
     if (node.state == State::leaf) account_as(node.gradient, MemoryClass::gradient);
@@ -69,10 +69,10 @@ public:
 
     void backward(BackwardPass& backward_pass) override {
         for (const Saved<T>& argument : saved_arguments_) argument.get(this->op());
-        auto results = run_again(log_, [&] {
-            const Recompute<T> run(log_, saved_);
+        auto results = recompute(log_, [&] {
+            const RecomputeTrace<T> run(log_, saved_);
             auto made = std::apply(*f_, std::as_const(arguments_));
-            run.finish_replay(nodes_of(made));
+            run.end_recomputation(nodes_of(made));
             return made;
         });
         std::size_t i = 0;

@@ -1,4 +1,4 @@
-// Decides how many operations of a checkpointed function the second run computes. The last operations are
+// Decides how many operations of a checkpointed function the recomputation computes. The last operations are
 // skipped if their results are saved, or if no backward function reads them. Skipping saves time, not memory.
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// run_again() runs a checkpointed function again during the backward pass.
+// recompute() runs a checkpointed function again during the backward pass.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ template <class Result> std::vector<const Node*> nodes_of(Result& y) {
     return nodes;
 }
 
-// Ends the first run, which returned y, and saves results that the second run will not compute.
+// Ends the first run, which returned y, and saves results that the recomputation will not compute.
 template <class T, class Result> SavedResults<T> save_results(CheckpointTrace& run, Result& y) {
     const auto indices = run.end_first_run(nodes_of(y));
     SavedResults<T> saved_results;
@@ -53,11 +53,11 @@ template <class T, class Result> SavedResults<T> save_results(CheckpointTrace& r
     return saved_results;
 }
 
-// The class Recompute restores saved results during the second run of a checkpointed function.
-template <class T> class Recompute final : public CheckpointTrace {
+// The class RecomputeTrace restores saved results during the recomputation of a checkpointed function.
+template <class T> class RecomputeTrace final : public CheckpointTrace {
 public:
-    Recompute(TraceLog& log, const SavedResults<T>& saved_results)
-        : CheckpointTrace(log, Mode::second_run), saved_(saved_results) {}
+    RecomputeTrace(TraceLog& log, const SavedResults<T>& saved_results)
+        : CheckpointTrace(log, Mode::recompute), saved_(saved_results) {}
 
 private:
     bool restore(std::size_t index, OpInfo& operation) const override {
@@ -76,9 +76,9 @@ struct EnableGrad : private ScopedValue<bool> {
     EnableGrad() : ScopedValue(context.recording, true) {}
 };
 
-// Runs a checkpointed function again. If the run throws and has skipped values, which may be the reason, the
-// function runs a third time and computes all values.
-template <class Run> auto run_again(TraceLog& log, Run run) {
+// Runs a checkpointed function again. If this run throws and has skipped values, which may be the reason,
+// runs the function a third time and computes all values.
+template <class Run> auto recompute(TraceLog& log, Run run) {
     const EnableGrad on;
     try {
         return run();

@@ -79,8 +79,8 @@ public:
         while (!taken_.empty() && taken_.back().step > step) taken_.pop_back();
         std::size_t at = taken_.empty() ? 0 : taken_.back().step;
         T value = taken_.empty() ? x_.value() : taken_.back().value.get("revolve");
-        detail::TraceLog log;  // for `again`, which makes is_recomputing() return true in the steps
-        const detail::CheckpointTrace again(log, detail::CheckpointTrace::Mode::second_run);
+        detail::TraceLog log;  // for `trace`, which makes is_recomputing() return true in the steps
+        const detail::CheckpointTrace trace(log, detail::CheckpointTrace::Mode::recompute);
         const NoGrad off;
         while (at < step) {
             const std::size_t to = next_snapshot(at, step);
@@ -126,10 +126,10 @@ public:
     void backward(detail::BackwardPass& backward_pass) override {
         if (this->grad_flags) {
             T input = run_->input_of(which_);
-            const bool differs = log_.verified && detail::checksum(input) != checksum_of_input_;
+            const bool differs = log_.has_checksums && detail::checksum(input) != checksum_of_input_;
             if (!detail::has_memory(input_->value)) input_->value = std::move(input);
             if (++input_->handles == 1) ++input_->refs;  // for the new handle x
-            const Var<T> x(input_), y = again(x);        // throws if parameters were changed
+            const Var<T> x(input_), y = recompute(x);    // throws if parameters were changed
             if (differs)
                 throw Error("[revolve] the steps before step " + std::to_string(which_ + 1) +
                             " gave other values than the first time; a step must depend only on its input "
@@ -155,11 +155,11 @@ public:
     }
 
 private:
-    Var<T> again(const Var<T>& x) {
-        return detail::run_again(log_, [&] {
-            const detail::CheckpointTrace run(log_, detail::CheckpointTrace::Mode::second_run);
+    Var<T> recompute(const Var<T>& x) {
+        return detail::recompute(log_, [&] {
+            const detail::CheckpointTrace run(log_, detail::CheckpointTrace::Mode::recompute);
             Var<T> y = run_->run(which_, x);
-            run.finish_replay({y.node()});
+            run.end_recomputation({y.node()});
             return y;
         });
     }

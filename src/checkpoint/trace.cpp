@@ -1,5 +1,5 @@
-// Handles each operation of a checkpointed function. replay_check.cpp compares the operations of two runs.
-// early_stop.cpp decides which operations a second run computes.
+// Handles each operation of a checkpointed function. recompute_check.cpp compares the operations of two runs.
+// early_stop.cpp decides which operations a recomputation computes.
 #include "tally/checkpoint/trace.hpp"
 
 #include <utility>
@@ -22,7 +22,7 @@ CheckpointTrace::CheckpointTrace(TraceLog& log, Mode mode)
     context.interceptor = this;
     log_.stopped_early = false;
     if (is_first_run())
-        log_.verified = verifying && !skip_compute;  // values that are not computed have no checksum
+        log_.has_checksums = verifying && !skip_compute;  // values that are not computed have no checksum
     else
         stop_computing_if_done();
 }
@@ -34,15 +34,15 @@ CheckpointTrace::~CheckpointTrace() {
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.needs_grad) {
-        // Constants are not logged, so the second run computes each constant and all earlier operations.
-        note_captured_inputs(operation);
+        // Constants are not logged, so the recomputation computes each constant and all earlier operations.
+        note_outer_inputs(operation);
         if (is_first_run()) need(next_index());
         return true;
     }
     if (is_first_run())
         log_op(operation);
     else
-        replay_op(operation);
+        recompute_op(operation);
     ids_.push_back(context.next_id);  // the id that the node of this operation will get
     if (!is_first_run()) stop_computing_if_done();
     return !is_first_run();
@@ -54,17 +54,17 @@ void CheckpointTrace::log_op(const OpInfo& operation) {
     // If captured values have no checksum, only a recomputed result can show that these values changed.
     if (!operation.captured_checksum) need(next_index());
     if (instrumentation::detail::observer) notify_without_node(operation.op, operation.result_info());
-    note_captured_inputs(operation);
-    log_.operations.push_back({operation.op, log_.verified ? operation.result_checksum() : 0,
-                               input_checksum(operation), std::exchange(captured_, {})});
+    note_outer_inputs(operation);
+    log_.operations.push_back({operation.op, log_.has_checksums ? operation.result_checksum() : 0,
+                               input_checksum(operation), std::exchange(outer_inputs_, {})});
 }
 
 // Throws Error if a recomputed value differs from the first run. Restores or drops a skipped value.
-void CheckpointTrace::replay_op(OpInfo& operation) {
-    note_captured_inputs(operation);
+void CheckpointTrace::recompute_op(OpInfo& operation) {
+    note_outer_inputs(operation);
     require_same_operation(operation);
     if (next_index() < log_.needed) {
-        if (log_.verified) require_same_value(operation);
+        if (log_.has_checksums) require_same_value(operation);
     } else if (!restore(next_index(), operation)) {
         operation.drop_result();
     }

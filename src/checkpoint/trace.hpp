@@ -1,4 +1,4 @@
-// CheckpointTrace logs the operations of a checkpointed function, and compares the second run with the log.
+// CheckpointTrace logs the operations of a checkpointed function, and compares them with the recomputation.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ inline constinit thread_local bool verifying = true;  // false inside NoCheckpoi
 }  // namespace detail
 
 // While a NoCheckpointVerification exists, the first runs of checkpointed functions on its thread store no
-// checksums of values, so that the second runs do not compare values.
+// checksums of values, so that the recomputations do not compare values.
 struct [[nodiscard]] NoCheckpointVerification : private detail::ScopedValue<bool> {
     [[nodiscard]] NoCheckpointVerification() : ScopedValue(detail::verifying, false) {}
 };
@@ -28,8 +28,8 @@ struct [[nodiscard]] NoCheckpointVerification : private detail::ScopedValue<bool
 bool is_recomputing();
 
 namespace detail {
-// CapturedInputs identify the values from outside that a checkpointed function reads, with its arguments.
-struct CapturedInputs {
+// OuterInputs identify the values that a checkpointed function reads from outside, including its arguments.
+struct OuterInputs {
     std::uint32_t versions = 0;    // the sum of the versions of the buffers
     std::uint64_t identities = 0;  // a checksum of the buffers' addresses and of the numbers
 };
@@ -53,20 +53,20 @@ private:
     memory::detail::Storage* storage_;
 };
 
-// A TraceLog lists the operations of the first run, which the second run of the function must repeat.
+// A TraceLog lists the operations of the first run, which the recomputation of the function must repeat.
 struct TraceLog {
     struct Operation {
         std::string op;
         std::uint64_t checksum;        // of the result
-        std::uint64_t input_checksum;  // see input_checksum() in replay_check.cpp
-        CapturedInputs captured{};  // read by this operation and by constant operations since the last entry
+        std::uint64_t input_checksum;  // see input_checksum() in recompute_check.cpp
+        OuterInputs outer_inputs{};  // read by this operation and by constant operations since the last entry
     };
     std::vector<Operation> operations;
     std::vector<HeldBuffer> held_buffers;  // keeps the addresses of parameters and constants unique
     std::vector<std::uint64_t> results;    // the stable_id() of each result
-    // The second run computes only the first `needed` operations, and restores later results that are read.
+    // The recomputation computes the first `needed` operations, and restores later results that are read.
     std::size_t needed = 0;
-    bool verified = false;       // the operations have checksums of the results
+    bool has_checksums = false;  // each Operation::checksum was computed
     bool stopped_early = false;  // the last run did not compute all operations
 };
 
@@ -76,7 +76,7 @@ inline constinit thread_local std::vector<const Node*>* parameters_read = nullpt
 // A CheckpointTrace exists during one run of a checkpointed function, and intercepts each operation.
 class CheckpointTrace : public Interceptor {
 public:
-    enum class Mode : std::uint8_t { first_run, second_run };
+    enum class Mode : std::uint8_t { first_run, recompute };
     CheckpointTrace(TraceLog& log, Mode mode);
     virtual ~CheckpointTrace();
     CheckpointTrace(const CheckpointTrace&) = delete;
@@ -88,25 +88,25 @@ public:
     bool is_recomputing() const { return !is_first_run() || (outer_ && outer_->is_recomputing()); }
 
     // Ends the first run. For each result that must be saved, returns the index of the operation. A result
-    // must be saved if a backward function reads the result and the second run does not compute the result.
+    // must be saved if a backward function reads the result and the recomputation does not compute it.
     // `can_save` is false if the caller does not store saved results.
     std::vector<std::optional<std::size_t>> end_first_run(const std::vector<const Node*>& results,
                                                           bool can_save = true);
-    void finish_replay(const std::vector<const Node*>& results) const;
+    void end_recomputation(const std::vector<const Node*>& results) const;
 
 private:
     bool on_operation(OpInfo& operation) final;
     void log_op(const OpInfo& operation);
-    void replay_op(OpInfo& operation);
+    void recompute_op(OpInfo& operation);
     // Replaces the result of an operation by the saved result, or returns false if no result was saved.
     virtual bool restore(std::size_t /*index*/, OpInfo&) const { return false; }
 
     std::size_t next_index() const { return ids_.size(); }  // the index of the next operation
     std::size_t operation_of(const Node& node) const;  // the index of its operation; next_index() if unknown
-    // Returns a number that identifies the operand in the first run and in the second run.
+    // Returns a number that identifies the operand in the first run and in the recomputation.
     std::uint64_t stable_id(const Node& operand) const;
     std::uint64_t input_checksum(const OpInfo& operation) const;
-    void note_captured_inputs(const OpInfo& operation);
+    void note_outer_inputs(const OpInfo& operation);
     void note_saved_value(const SavedRef& value, const OpInfo& operation);
     void need(std::size_t index) { log_.needed = log_.needed > index ? log_.needed : index + 1; }
     void require_same_operation(const OpInfo& operation);
@@ -120,7 +120,7 @@ private:
     const bool skip_compute_before_;
     std::vector<std::uint64_t> ids_;             // of the operations' results
     std::vector<std::size_t> saves_own_result_;  // indices of operations that save their own results
-    CapturedInputs captured_;                    // since the last operation
+    OuterInputs outer_inputs_;                   // since the last operation
     std::uint64_t last_identity_ = 0;            // of the parameter or constant that was noted last
 };
 }  // namespace detail

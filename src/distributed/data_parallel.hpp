@@ -49,7 +49,7 @@ public:
 
     // Returns the consecutive micro-batches that this process computes. The numbers of micro-batches of two
     // processes differ by at most 1. Layers draw the same random numbers for an item as in a single process.
-    // Pass all micro-batches in one call. After a second call for the same update, begin_micro_batch() throws.
+    // Pass all micro-batches in one call. begin_micro_batch() throws after a second call for the same update.
     std::vector<Items> share(const std::vector<Items>& micro_batches) override;
     // Call begin_at() instead of share() if you distribute items yourself. `item` is the index of the first
     // item of this process in the update. Without share() and begin_at(), processes draw different numbers.

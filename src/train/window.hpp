@@ -106,7 +106,7 @@ public:
     using V = Var<Array<S>>;
 
     // Throws if a parameter already has a gradient. If there is a reducer, the result of finish() covers all
-    // processes. All options except `micro_batches`, and the `compared_texts`, must be equal on all processes.
+    // processes. All options except `micro_batches`, and `compared_texts`, must be equal on all processes.
     Window(Optimizer<S>& optimizer, Options options = {}, detail::GradientReducer<S>* reducer = nullptr,
            typename detail::GradientReducer<S>::NamedTexts compared_texts = {});
     Window(const Window&) = delete;
@@ -134,14 +134,14 @@ public:
     void after_backward(double counted, std::int64_t items = 0);
 
     // Calls f, which may change the parameters although the window is open. f may call add(), and then call
-    // Window::backward() several times. Throws before f and in add() if other code has changed the parameters.
+    // Window::backward() several times. Throws before f and in add() if other code changed the parameters.
     // If f throws, the gradients stay incomplete, and only discard() is allowed.
     template <class F> void with_parameter_changes(F f) {
         lock_.require_unchanged("with_parameter_changes");
         mark_broken_on_error(f);
         lock_.snapshot();
     }
-    // Calls f, which must call backward() on a further part of the last micro-batch. Throws with Options::noise.
+    // Calls f, which must call backward() on another part of the micro-batch. Throws with Options::noise.
     template <class F> void backward(F f) {
         if (noise_estimator_) noise_estimator_->throw_noise_needs_single_backward();
         if (exact_) exact_->begin();

@@ -30,10 +30,9 @@ TEST_CASE("checkpoint: throws Error with the operation when a recomputed value d
         checkpoint([&](const Tensor64& h) { return tanh(matmul(tanh(h) * (drawn += 1), w)) * 3; }, x);
     CHECK(message_of([&] { sum(y).backward(); }) ==
           "[checkpoint] operation 2 'mul_number', of " + detail::describe(x.value()) +
-              ", gave other values than the first time; a checkpointed function must be a function of its "
-              "inputs: give randomness a seed and an index, keep what it captures by reference alive until "
-              "backward() "
-              "is over, and call set_products() before the forward pass or after backward()");
+              ", gave other values than the first time; a checkpointed function must give the same values in "
+              "each run: give randomness a seed and an index, keep objects captured by reference alive until "
+              "backward() ends, and call set_products() before the forward pass or after backward()");
     CHECK_FALSE(w.has_grad());
     const auto changing = [&](const Tensor64& h) { return tanh(h * (drawn += 1)); };
     {
@@ -93,7 +92,7 @@ TEST_CASE("checkpoint: finds a result of another shape even when it is not recom
         const Tensor64 y = checkpoint([&](const Tensor64& h) { return h + data(); }, x);
         CHECK(message_of([&] { sum(y).backward(); }) ==
               "[checkpoint] the first run returned a result of " + detail::describe(once) +
-                  ", and the second run one of " + detail::describe(again));
+                  ", and the recomputation one of " + detail::describe(again));
         CHECK_FALSE(x.has_grad());
     }
 }
@@ -218,10 +217,12 @@ TEST_CASE("checkpoint: throws Error when the function runs other operations duri
           "[checkpoint] operation 1 was 'exp' and is now 'sin'; the function must do the same when it runs "
           "again");
     CHECK(error([&](const Tensor64& h) { return ++runs == 1 ? exp(h) : sin(exp(h)); }) ==
-          "[checkpoint] the first run had 1 operations, but the second run adds 'sin'; both runs must do the "
+          "[checkpoint] the first run had 1 operations, but the recomputation adds 'sin'; both runs must do "
+          "the "
           "same");
     CHECK(error([&](const Tensor64& h) { return ++runs == 1 ? sin(exp(h)) : exp(h); }) ==
-          "[checkpoint] the first run had 2 operations, and the second run had only 1; both runs must do the "
+          "[checkpoint] the first run had 2 operations, and the recomputation had only 1; both runs must do "
+          "the "
           "same");
     CHECK(message_of([&] {
               const auto results = checkpoint(
@@ -231,7 +232,7 @@ TEST_CASE("checkpoint: throws Error when the function runs other operations duri
                   },
                   (runs = 0, x));
               sum(results[0]).backward();
-          }) == "[checkpoint] the first run returned 2 results, and the second run 1");
+          }) == "[checkpoint] the first run returned 2 results, and the recomputation 1");
 }
 
 TEST_CASE("invariant 10: a checkpoint finds a parameter that is stepped between forward and backward") {

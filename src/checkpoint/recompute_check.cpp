@@ -1,4 +1,4 @@
-// Compares the second run of a checkpointed function with the log of the first run.
+// Compares the recomputation of a checkpointed function with the log of the first run.
 #include <utility>
 
 #include "tally/base/error.hpp"
@@ -19,16 +19,16 @@ std::uint64_t CheckpointTrace::stable_id(const Node& operand) const {
 // Returns a checksum of the captured values, the saved labels or indices, and the identities of the operands.
 std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     std::uint64_t sum = operation.captured_checksum.value_or(0);
-    for (const SavedRef& value : operation.saved)
-        if (log_.verified && value.checksum && value.address) sum = mixed(sum, value.checksum(value.address));
+    for (const SavedRef& ref : operation.saved)
+        if (log_.has_checksums && ref.checksum && ref.address) sum = mixed(sum, ref.checksum(ref.address));
     for (std::size_t i = 0; i < operation.operands; ++i)
         sum = mixed(sum, stable_id(*operation.operand(i).node));
     return sum;
 }
 
-// Adds operands from outside the function to `captured_` of this trace and all enclosing traces. Adds only the
-// version number of an intermediate result, because Revolve may recompute the result in a different buffer.
-void CheckpointTrace::note_captured_inputs(const OpInfo& operation) {
+// Adds operands from outside the function to `outer_inputs_` of this trace and all enclosing traces. An
+// intermediate result adds only its version, because Revolve may recompute the result in a different buffer.
+void CheckpointTrace::note_outer_inputs(const OpInfo& operation) {
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const Node& node = *operation.operand(i).node;
         if (node.id >= first_inner_id_) continue;
@@ -37,9 +37,9 @@ void CheckpointTrace::note_captured_inputs(const OpInfo& operation) {
         const InputIdentity identity = operation.identity(i);
         memory::detail::Storage* const buffer = operation.buffer(i);
         for (CheckpointTrace* run = this; run && node.id < run->first_inner_id_; run = run->outer_) {
-            run->captured_.versions += identity.version;
+            run->outer_inputs_.versions += identity.version;
             if (!keeps_buffer) continue;
-            run->captured_.identities = mixed(run->captured_.identities, identity.buffer_or_checksum);
+            run->outer_inputs_.identities = mixed(run->outer_inputs_.identities, identity.buffer_or_checksum);
             if (!run->is_first_run() || std::exchange(run->last_identity_, identity.buffer_or_checksum) ==
                                             identity.buffer_or_checksum)
                 continue;
@@ -51,16 +51,16 @@ void CheckpointTrace::note_captured_inputs(const OpInfo& operation) {
 void CheckpointTrace::require_same_operation(const OpInfo& operation) {
     const std::size_t which = next_index();
     const std::string op = operation.op;
-    const CapturedInputs captured = std::exchange(captured_, {});
+    const OuterInputs outer_inputs = std::exchange(outer_inputs_, {});
     const auto described = [&] { return "operation " + std::to_string(which + 1) + " "; };
     if (which >= log_.operations.size())
         throw Error("[checkpoint] the first run had " + std::to_string(log_.operations.size()) +
-                    " operations, but the second run adds '" + op + "'; both runs must do the same");
+                    " operations, but the recomputation adds '" + op + "'; both runs must do the same");
     const TraceLog::Operation& before = log_.operations[which];
     if (before.op != op)
         throw Error("[checkpoint] " + described() + "was '" + before.op + "' and is now '" + op +
                     "'; the function must do the same when it runs again");
-    if (before.captured.versions != captured.versions)
+    if (before.outer_inputs.versions != outer_inputs.versions)
         throw Error("checkpoint", described(), "'", op,
                     "' reads parameters or constants that were changed in place between forward and "
                     "backward; step the optimizer after backward()");
@@ -68,7 +68,7 @@ void CheckpointTrace::require_same_operation(const OpInfo& operation) {
         throw Error("checkpoint", described(), "'", op,
                     "' has other operands, labels, indices or numbers than the first time; the function must "
                     "do the same when it runs again");
-    if (before.captured.identities != captured.identities)
+    if (before.outer_inputs.identities != outer_inputs.identities)
         throw Error("[checkpoint] " + described() + "'" + op +
                     "' reads a parameter or constant that was given another value between forward and "
                     "backward; assign the new value after backward()");
@@ -80,19 +80,19 @@ void CheckpointTrace::require_same_value(const OpInfo& operation) const {
     throw Error(
         "[checkpoint] operation " + std::to_string(next_index() + 1) + " '" + before.op + "', of " +
         operation.describe_result() +
-        ", gave other values than the first time; a checkpointed function must be a function of its inputs: "
-        "give randomness a seed and an index, keep what it captures by reference alive until backward() is "
-        "over, and call set_products() before the forward pass or after backward()");
+        ", gave other values than the first time; a checkpointed function must give the same values in each "
+        "run: give randomness a seed and an index, keep objects captured by reference alive until backward() "
+        "ends, and call set_products() before the forward pass or after backward()");
 }
 
-void CheckpointTrace::finish_replay(const std::vector<const Node*>& results) const {
+void CheckpointTrace::end_recomputation(const std::vector<const Node*>& results) const {
     if (next_index() < log_.operations.size())
         throw Error("[checkpoint] the first run had " + std::to_string(log_.operations.size()) +
-                    " operations, and the second run had only " + std::to_string(next_index()) +
+                    " operations, and the recomputation had only " + std::to_string(next_index()) +
                     "; both runs must do the same");
     if (results.size() != log_.results.size())
         throw Error("[checkpoint] the first run returned " + std::to_string(log_.results.size()) +
-                    " results, and the second run " + std::to_string(results.size()));
+                    " results, and the recomputation " + std::to_string(results.size()));
     for (std::size_t i = 0; i < results.size(); ++i)
         if (stable_id(*results[i]) != log_.results[i])
             throw Error("[checkpoint] result " + std::to_string(i + 1) +
