@@ -100,7 +100,7 @@ std::optional<detail::Segmentation> cut_within(const std::vector<detail::LayerBy
 
 detail::Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std::size_t bytes,
                               Device device) {
-    if (layers.empty()) throw Error("[fit_into] a chain without layers");
+    if (layers.empty()) throw Error("[fit_into] the chain has no layers; add at least one");
     if (auto cut = cut_within(layers, bytes)) return std::move(*cut);
     std::size_t too_few = bytes, enough = detail::predicted_bytes(layers, {layers.size()});
     while (enough - too_few > 1) {

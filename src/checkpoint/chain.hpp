@@ -95,11 +95,11 @@ namespace detail {
 // Measures each layer in two forward runs and one backward run. Parameters get no gradients. Resets the peak.
 template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
     struct SavedSet : Observer {
-        std::set<std::pair<const memory::detail::Storage*, std::size_t>> kept;
+        std::set<std::pair<const memory::detail::Storage*, std::size_t>> buffers;
         void on_forward(const ForwardEvent& operation) override {
             for (const detail::ValueInfo& each : operation.saved)
                 if (each.storage && memory::detail::memory_class(each.storage) == MemoryClass::saved)
-                    kept.emplace(each.storage, each.bytes);
+                    buffers.emplace(each.storage, each.bytes);
         }
     };
     struct IsolationGuard {  // suspends the checkpointed function that may be running
@@ -122,15 +122,15 @@ template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>
         }
         const std::size_t before = memory::in_use(device);
         memory::reset_peak(device);
-        SavedSet keeping;
+        SavedSet saved_set;
         detail::LayerBytes bytes;
         Var<T> total;
         {
-            const Observer::Scope on(keeping);
+            const Observer::Scope on(saved_set);
             const Var<T> result = layer(input);
             bytes.input = input.value().storage()->bytes;
             bytes.result = result.value().storage()->bytes;
-            for (const auto& [storage, size] : keeping.kept) {
+            for (const auto& [storage, size] : saved_set.buffers) {
                 if (storage == input.value().storage())
                     bytes.keeps_input = true;
                 else if (storage == result.value().storage())

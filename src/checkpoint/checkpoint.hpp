@@ -98,7 +98,7 @@ private:
     std::vector<Saved<T>> saved_arguments_;  // the arguments with their versions, to detect changes
 };
 
-template <class T> class CheckpointResult final : public ValueNode<T> {
+template <class T> class CheckpointResult final : public ValueNode<T> {  // the node of one result
 public:
     CheckpointResult(T&& v, CheckpointNode<T>* node, std::size_t which)
         : ValueNode<T>(std::move(v), State::fresh), node_(node), which_(which) {
@@ -191,13 +191,13 @@ auto checkpoint(F f, X... x) {
         return std::is_same_v<decltype(result), const Var<T>&> && result.node()->id >= first_inner_id &&
                result.node()->state == detail::State::fresh;
     };
-    const auto first_time = [&] {
+    const auto first_run = [&] {
         detail::CheckpointTrace run(log, detail::CheckpointTrace::Mode::first_run);
         Result y = std::apply(f, std::as_const(arguments));
         saved_results = detail::save_results<T>(run, y);
         return y;
     };
-    Result y = first_time();
+    Result y = first_run();
     std::optional<detail::ValueInfo> first_result_info;
     detail::each_var(y, [&](const auto& result) {
         if (!first_result_info && made_inside(result)) first_result_info = detail::value_info(result.value());

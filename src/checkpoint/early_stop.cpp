@@ -33,12 +33,12 @@ std::vector<std::optional<std::size_t>> CheckpointTrace::end_first_run(
     }
     for (const std::size_t index : saves_own_result_)
         if (!can_save || std::find(indices.begin(), indices.end(), index) == indices.end()) need(index);
-    std::vector<std::optional<std::size_t>> kept;
+    std::vector<std::optional<std::size_t>> to_save;
     for (const std::size_t index : indices) {
         const bool read = std::binary_search(saves_own_result_.begin(), saves_own_result_.end(), index);
-        kept.push_back(read && index >= log_.needed ? std::optional(index) : std::nullopt);
+        to_save.push_back(read && index >= log_.needed ? std::optional(index) : std::nullopt);
     }
-    return kept;
+    return to_save;
 }
 
 void CheckpointTrace::stop_computing_if_done() {

@@ -1,8 +1,8 @@
 // Revolve runs backward() through l steps with c snapshots, and recomputes as few steps as possible.
 //
 // The algorithm is from Griewank and Walther, "Algorithm 799: revolve", 2000. A snapshot is the input of a
-// step, and x counts as a snapshot. Each step is recorded once. To compute inputs, Revolve also runs p(l, c)
-// = r l - C(c + r, r - 1) steps without recording. r is the smallest number with C(c + r, c) >= l.
+// step, and x counts as a snapshot. Each step is recorded once. Computing inputs runs p(l, c) further steps:
+// r l - C(c + r, r - 1), with binomial coefficients C and the smallest number r for which C(c + r, c) >= l.
 //
 //     Revolve<Array<float>> chain(steps, 3);
 //     Tensor y = chain(x);        // y.backward() runs steps again, from the nearest snapshot
@@ -42,7 +42,7 @@ public:
         : steps_(std::make_shared<const Chain<T>>(std::move(steps))),
           max_snapshots_(std::min(snapshots, steps_->size())),
           count_(std::make_shared<Count>()) {
-        if (steps_->empty()) throw Error("[revolve] a chain without steps");
+        if (steps_->empty()) throw Error("[revolve] the chain has no steps; add at least one");
         if (snapshots < 1)
             throw Error("[revolve] 0 snapshots are too few, because the input counts as one; use at least 1");
     }
@@ -74,7 +74,7 @@ public:
         taken_.push_back({step, detail::Saved<T>(&value)});
         count_->snapshots = std::max(count_->snapshots, taken_.size() + 1);
     }
-    // Call input_of() for the steps in descending order.
+    // Computes the input of a step from the nearest snapshot. Call input_of() for steps in descending order.
     T input_of(std::size_t step) {
         while (!taken_.empty() && taken_.back().step > step) taken_.pop_back();
         std::size_t at = taken_.empty() ? 0 : taken_.back().step;
@@ -183,7 +183,7 @@ template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
     for (std::size_t i = 0; i < last; ++i) {
         detail::TraceLog log;
         const std::uint64_t first_inner_id = detail::context.next_id,
-                            sum = detail::verifying ? detail::checksum(x.value()) : 0;
+                            input_checksum = detail::verifying ? detail::checksum(x.value()) : 0;
         Var<T> y;
         {
             detail::CheckpointTrace run(log, detail::CheckpointTrace::Mode::first_run);
@@ -194,8 +194,8 @@ template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
         if (y.node()->id >= first_inner_id && y.requires_grad()) {
             T value = y.value();
             y = {};
-            y = Var<T>(new (pool::take(sizeof(StepNode)))
-                           StepNode(std::move(value), chain_run, i, std::move(log), x.node(), sum));
+            y = Var<T>(new (pool::take(sizeof(StepNode))) StepNode(std::move(value), chain_run, i,
+                                                                   std::move(log), x.node(), input_checksum));
         }
         x = std::move(y);
         if (i + 1 == next && next < last) {

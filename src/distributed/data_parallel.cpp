@@ -280,7 +280,7 @@ template <class S> void DataParallel<S>::merge_effects(detail::SideEffects& effe
     if (!options_.model) return;  // without a model, no process has side effects
     detail::SideEffects merged;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        const TrainingState state = detail::state_of(all[rank], rank);
+        const TrainingState state = detail::state_in_message(all[rank], rank);
         for (const auto& [name, module] : detail::modules(*options_.model))
             if (auto effect = module->saved_effect(state, "effects/" + name))
                 merged.add(module, std::move(effect));

@@ -16,7 +16,7 @@
 
 namespace tally::detail {
 
-inline std::string entry_text(const TrainingState::Entry& entry) {
+inline std::string entry_text(const TrainingState::Entry& entry) {  // arrays are described by a checksum
     return std::visit(
         [](const auto& value) -> std::string {
             using T = std::decay_t<decltype(value)>;
@@ -43,12 +43,12 @@ inline std::string serialize_texts(const NamedTexts& texts) {
     return state_bytes(state);
 }
 
-inline TrainingState state_of(const std::string& bytes, std::size_t rank) {
+inline TrainingState state_in_message(const std::string& bytes, std::size_t rank) {
     return parse_state(std::as_bytes(std::span(bytes)), "the message of rank " + std::to_string(rank));
 }
 
 inline NamedTexts parse_texts(const std::string& bytes, std::size_t rank) {
-    const TrainingState state = state_of(bytes, rank);
+    const TrainingState state = state_in_message(bytes, rank);
     NamedTexts texts;
     for (std::int64_t i = 0; i < state.get<std::int64_t>("lines"); ++i)
         texts.emplace_back(state.get<std::string>("name/" + std::to_string(i)),

@@ -62,7 +62,7 @@ struct MpiTransport::State {
     bool started = false, ended = false;
     struct Post {
         std::string label;
-        std::shared_ptr<const void> kept;
+        std::shared_ptr<const void> owner;
         MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     };
     std::unique_ptr<std::deque<Post>> posts = std::make_unique<std::deque<Post>>();
@@ -222,12 +222,12 @@ template <class S> bool MpiTransport::sum(const S* mine, S* all, std::size_t cou
     return state_->all_done(request, seconds);
 }
 
-void MpiTransport::post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept) {
+void MpiTransport::post(const std::string& label, const Piece& piece, std::shared_ptr<const void> owner) {
     state_->require_running();
     const int bytes = count_of(piece.bytes);
     State::Post& post = state_->posts->emplace_back();
     post.label = label;
-    post.kept = std::move(kept);
+    post.owner = std::move(owner);
     require_ok(MPI_Isend(post.label.data(), count_of(post.label.size()), MPI_BYTE, piece.rank, labels_tag,
                          state_->comm, &post.requests[0]),
                "MPI_Isend");

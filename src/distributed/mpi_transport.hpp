@@ -1,4 +1,4 @@
-// Makes all calls to MPI. Each wait for other processes has a timeout, except while MPI starts or ends.
+// MpiTransport makes all MPI calls. Each wait for a process has a timeout, except while MPI starts or ends.
 #pragma once
 
 #include <cstddef>
@@ -45,8 +45,8 @@ public:
 
     // ---- from one rank to another; call these between two calls of all_gather() ----
 
-    // Begins to send a label and a piece. `kept` owns the memory of the piece until the piece has been sent.
-    void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept);
+    // Begins to send a label and a piece. `owner` owns the memory of the piece until the piece has been sent.
+    void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> owner);
     std::size_t free_sent();  // frees the posts that have been sent, and returns the number of unsent posts
     // Returns the label of the next piece from a rank if a label has arrived. Then call receive().
     std::optional<std::string> poll_label(int from);

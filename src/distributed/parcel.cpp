@@ -38,10 +38,10 @@ std::size_t next_piece(ProcessGroup& processes, int from, const std::string& id,
 }  // namespace
 
 void send_parcel(ProcessGroup& processes, int to, const std::string& id, std::string bytes) {
-    const auto kept = std::make_shared<std::string>(std::move(bytes));
-    for (std::size_t at = 0; at == 0 || at < kept->size(); at += max_bytes) {
-        const std::size_t left = kept->size() - at;
-        processes.post(make_label(id, left), {to, kept->data() + at, std::min(left, max_bytes)}, kept);
+    const auto owner = std::make_shared<std::string>(std::move(bytes));
+    for (std::size_t at = 0; at == 0 || at < owner->size(); at += max_bytes) {
+        const std::size_t left = owner->size() - at;
+        processes.post(make_label(id, left), {to, owner->data() + at, std::min(left, max_bytes)}, owner);
     }
 }
 

@@ -167,9 +167,9 @@ private:
     int rank(Side side) const { return processes_.rank() + (side == previous ? -1 : 1); }
 
     void send(Side side, const Array<S>& array) {
-        const auto kept = std::make_shared<const Array<S>>(array.to(Device::cpu));
-        processes_.post(encode_shape(kept->shape()),
-                        {rank(side), const_cast<S*>(kept->data()), kept->size() * sizeof(S)}, kept);
+        const auto copy = std::make_shared<const Array<S>>(array.to(Device::cpu));
+        processes_.post(encode_shape(copy->shape()),
+                        {rank(side), const_cast<S*>(copy->data()), copy->size() * sizeof(S)}, copy);
         ++posted_[side];
         processes_.transport().free_sent();
     }
@@ -192,16 +192,16 @@ private:
         return decode_shape(*label);
     }
     template <class Memory> Memory take(Side side, Memory memory, S* at) {
-        auto kept = std::make_unique<Memory>(std::move(memory));
+        auto held = std::make_unique<Memory>(std::move(memory));
         try {
             processes_.take(call_, {rank(side), at, next_shape(side).size() * sizeof(S)});
         } catch (...) {
-            (void)kept.release();  // MPI may still write to it
+            (void)held.release();  // MPI may still write to the memory
             throw;
         }
         labels_[side].reset();
         ++taken_[side];
-        return std::move(*kept);
+        return std::move(*held);
     }
 
     void await_sent() {
@@ -235,9 +235,9 @@ private:
     const std::string call_;
     std::string where_;
     detail::PipeResult result_;
-    std::vector<std::map<int, Activations>> pending_;  // for each stage, by micro-batch
-    std::vector<Queue> activations_, gradients_;       // for each stage, from its neighbours on this process
-    Counts posted_{}, taken_{};
+    std::vector<std::map<int, Activations>> pending_;   // for each stage, by micro-batch
+    std::vector<Queue> activations_, gradients_;        // for each stage, from its neighbours on this process
+    Counts posted_{}, taken_{};                         // arrays that this process has sent and received
     std::array<std::optional<std::string>, 2> labels_;  // of arrays that were announced and not received yet
 };
 

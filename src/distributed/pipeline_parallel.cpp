@@ -68,15 +68,15 @@ detail::MeasuredGradients PipelineParallel<S>::combine_norms(const detail::Measu
     const std::vector<std::string> all =
         all_gather("the gradients of all stages, ", {reinterpret_cast<const char*>(&mine), sizeof mine});
     double squares = 0;
-    detail::MeasuredGradients sum;
+    detail::MeasuredGradients combined;
     for (const std::string& message : all) {
         detail::MeasuredGradients theirs;
         std::memcpy(&theirs, message.data(), sizeof theirs);
         squares += theirs.norm * theirs.norm;
-        sum.non_finite += theirs.non_finite;
+        combined.non_finite += theirs.non_finite;
     }
-    sum.norm = std::sqrt(squares);
-    return sum;
+    combined.norm = std::sqrt(squares);
+    return combined;
 }
 
 template <class S>

@@ -195,8 +195,8 @@ void ProcessGroup::wait_or_fail(const std::string& call, const std::string& wher
 }
 
 void ProcessGroup::post(const std::string& label, const detail::Piece& piece,
-                        std::shared_ptr<const void> kept) {
-    transport_.post(label, piece, std::move(kept));
+                        std::shared_ptr<const void> owner) {
+    transport_.post(label, piece, std::move(owner));
     sent_.posted_bytes += piece.bytes;
 }
 

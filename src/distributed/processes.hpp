@@ -21,8 +21,8 @@ struct SharedError : Error {
 
 // Counts the bytes and the messages that one process has sent.
 struct CommStats {
-    std::uint64_t sum_bytes = 0;  // sent by sum(); with ProcessGroup::AllReduce::fast, passed to MPI
-    std::uint64_t messages = 0;   // messages with such numbers; ProcessGroup::AllReduce::fast counts none
+    std::uint64_t sum_bytes = 0;       // sent by sum(); with ProcessGroup::AllReduce::fast, passed to MPI
+    std::uint64_t messages = 0;        // messages that sum() sent; 0 with ProcessGroup::AllReduce::fast
     std::uint64_t gathered_bytes = 0;  // of the messages of all_gather()
     std::uint64_t sums = 0;            // calls of sum()
     std::uint64_t posted_bytes = 0;    // passed to post()
@@ -83,7 +83,7 @@ public:
     void wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                       const std::function<bool()>& done);
     // Begins to send a piece. The receiver waits for the label and then calls take().
-    void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept);
+    void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> owner);
     // Receives a piece. After an error do not free the memory of the piece, because MPI may still use it.
     void take(const std::string& call, const detail::Piece& piece);
     detail::MpiTransport& transport() { return transport_; }

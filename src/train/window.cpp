@@ -13,7 +13,7 @@ namespace tally {
 
 namespace {
 
-template <class S> Var<Array<S>> number(double value, Device device) {
+template <class S> Var<Array<S>> scalar(double value, Device device) {
     return Array<S>::full({}, static_cast<S>(value), device);
 }
 
@@ -22,7 +22,7 @@ template <class S> Device device_of(const Optimizer<S>& optimizer) {
 }
 
 // Copies a variable without checking the thread, because a different thread may discard a window.
-template <class S> Var<Array<S>> shared(const Var<Array<S>>& constant) {
+template <class S> Var<Array<S>> unchecked_copy(const Var<Array<S>>& constant) {
     ++constant.node()->handles;
     return Var<Array<S>>(constant.node());
 }
@@ -42,7 +42,7 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOpti
     : optimizer_(optimizer),
       options_(std::move(options)),
       reducer_(reducer),
-      zero_(number<S>(0, device_of(optimizer))),
+      zero_(scalar<S>(0, device_of(optimizer))),
       denominator_(options_.reduction, options_.weigh, options_.total, device_of(optimizer)),
       lock_(optimizer.parameters()) {
     plan_micro_batches(options_.micro_batches);
@@ -215,7 +215,7 @@ template <class S> void Window<S>::add_regularizer(V term) {
     if (regularizer_added_at_ != micro_batches_)
         throw Error("[window] add_regularizer: called after " + std::to_string(regularizer_added_at_) +
                     " micro-batches and again after " + std::to_string(micro_batches_) +
-                    ", so the update would count its term once for each micro-batch; call add_regularizer() "
+                    ", so the update would count the term once for each micro-batch; call add_regularizer() "
                     "at one place, outside the loop over the micro-batches");
     regularizers_.push_back(std::move(term));
 }
@@ -227,7 +227,7 @@ template <class S> void Window<S>::after_backward(double counted, std::int64_t i
         if (!lock_.on()) lock_.lock(detail::ParameterLock<S>::Mode::external);
         if (!pending_items_) items_ += items;
         ++micro_batches_;
-        count({zero_, number<S>(counted, zero_.value().device())}, 1);
+        count({zero_, scalar<S>(counted, zero_.value().device())}, 1);
         end_micro_batch();
     });
 }
@@ -283,7 +283,7 @@ template <class S> std::uint64_t Window<S>::window_seed() const {
 
 template <class S> ForwardPass& Window<S>::begin_micro_batch(std::int64_t items) {
     if (detail::context.backward_passes) detail::throw_during_backward("begin_micro_batch");
-    forward_pass_.effects = {};  // of one whose loss was not added
+    forward_pass_.effects = {};  // of a micro-batch that was not added
     forward_pass_.draws.begin_pass();
     pending_items_ = 0;
     min_loss_id_ = detail::context.next_id;
@@ -377,13 +377,13 @@ template <class S> bool Window<S>::is_ready_for_update(const char* call, const d
                                                        bool end_of_epoch) const {
     if (!denominator_.announced()) return all.full;
     if (denominator_.reached(all.count)) return true;
-    const bool short_of = all.planned ? !all.full : all.count < options_.total;
-    if (!(short_of && end_of_epoch) && all.dropped == 0)
+    const bool incomplete = all.planned ? !all.full : all.count < options_.total;
+    if (!(incomplete && end_of_epoch) && all.dropped == 0)
         throw Error("window", call, ": the option total is ", detail::to_text(options_.total),
                     ", but the sum of the counts is ", detail::to_text(all.count), " after ",
                     all.micro_batches, " micro-batches",
-                    short_of ? "; add() the missing micro-batches, or call flush()" : "");
-    return !short_of;
+                    incomplete ? "; add() the missing micro-batches, or call flush()" : "");
+    return !incomplete;
 }
 
 template <class S> void Window<S>::require_valid_count(const char* call, double counted) const {
@@ -397,7 +397,7 @@ template <class S> bool Window<S>::clip_if_finite(detail::WindowResult<S>& resul
     detail::MeasuredGradients all =
         detail::measure_gradients(parameters(), options_.max_norm || noise_estimator_);
     if (!std::isfinite(static_cast<double>(result.loss_sum.item())))
-        ++all.non_finite;  // all pipeline stages learn of the loss
+        ++all.non_finite;  // so that all pipeline stages reject the update
     if (reducer_) all = reducer_->combine_norms(all);
     if (options_.max_norm) result.norm = all.norm;
     if (all.non_finite > 0 || !std::isfinite(result.norm.value_or(0))) return false;
@@ -429,7 +429,7 @@ template <class S> void Window<S>::drop_or_raise(const char* call, detail::Windo
     switch (options_.non_finite) {
         case NonFinite::raise:
             throw Error("window", call, ": ", describe_non_finite(result),
-                        "; nothing was updated. discard() it, or choose NonFinite::drop_micro or "
+                        "; nothing was updated. discard() the window, or choose NonFinite::drop_micro or "
                         "drop_window");
         case NonFinite::drop_micro:
         case NonFinite::drop_window:
@@ -439,7 +439,7 @@ template <class S> void Window<S>::drop_or_raise(const char* call, detail::Windo
 
 template <class S> void Window<S>::require_a_gradient(const char* call) const {
     if (std::ranges::none_of(parameters(), [](const V& parameter) { return parameter.has_grad(); }))
-        throw Error(std::string("[window] ") + call + ": no gradient has reached any of its " +
+        throw Error(std::string("[window] ") + call + ": no gradient has reached any of the window's " +
                     std::to_string(parameters().size()) +
                     " parameters; discard() the window, and add a loss of this model");
 }
@@ -469,7 +469,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char*
         .micro_batches = all.micro_batches,
         .dropped = all.dropped,
         .count = all.count,
-        .loss_sum = reducer_ ? number<S>(all.loss_sum, zero_.value().device()).value() : loss_sum_.value()};
+        .loss_sum = reducer_ ? scalar<S>(all.loss_sum, zero_.value().device()).value() : loss_sum_.value()};
     require_valid_count(call, result.count);
     if (!is_ready_for_update(call, all, end_of_epoch)) {
         switch (options_.tail) {
@@ -571,8 +571,8 @@ template <class S> void Window<S>::discard() {
 
 template <class S> void Window<S>::reset() {
     micro_batches_ = dropped_ = items_ = 0;
-    loss_sum_ = shared(zero_);
-    denominator_.restart(shared(zero_));
+    loss_sum_ = unchecked_copy(zero_);
+    denominator_.restart(unchecked_copy(zero_));
     if (exact_) exact_->clear();
     if (noise_estimator_) noise_estimator_->restart();
     transpose_cache_.clear();

@@ -74,7 +74,7 @@ template <class S> struct WindowOptions {
     std::optional<double> max_norm = {};    // for clip_grad_norm, after the division
     std::optional<double> max_value = {};   // for clip_grad_value, after the division
     std::optional<Schedule> schedule = {};  // maps the number of the update to the learning rate
-    MovingAverage<S>* average = nullptr;
+    MovingAverage<S>* average = nullptr;    // of the parameters, updated after each step
     std::uint64_t seed = 0;  // the random numbers of a window depend on this seed and on updates()
     bool noise = false;      // estimate noise(), which reads the gradients once more in each window
 };

@@ -170,7 +170,7 @@ TEST_CASE("Revolve: throws Error without snapshots, without steps, and inside a 
     using R = Revolve<Array<double>>;
     CHECK(message_of([&] { R(layers.chain, 0); }) ==
           "[revolve] 0 snapshots are too few, because the input counts as one; use at least 1");
-    CHECK(message_of([] { R({}, 1); }) == "[revolve] a chain without steps");
+    CHECK(message_of([] { R({}, 1); }) == "[revolve] the chain has no steps; add at least one");
     const R revolve(layers.chain, 2);
     CHECK(message_of([&] {
               checkpoint([&](const Tensor64& x) { return revolve(x); }, layers.leaves[0]);

@@ -195,7 +195,7 @@ TEST_CASE("Window: a loss that reaches no parameter of the window throws an Erro
     Window<double> window(sgd);
     CHECK_THROWS_WITH(window.add(mse(w.detach(), target)), contains("depends on no parameter"));
     window.add(mse(elsewhere, target));
-    CHECK_THROWS_WITH(window.finish(), contains("no gradient has reached any of its 1 parameters"));
+    CHECK_THROWS_WITH(window.finish(), contains("no gradient has reached any of the window's 1 parameters"));
     window.discard();
     window.add_regularizer(sum(w));
     CHECK_THROWS_WITH(window.flush(), "[window] flush: no micro-batch was added");
