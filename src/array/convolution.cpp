@@ -11,44 +11,44 @@ namespace tally::detail {
 
 namespace {
 
-// A small chunk stays in the CPU's cache, and a large chunk needs fewer kernel launches.
-std::size_t max_chunk_size(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
+// A small chunk stays in the cache of the CPU. A large chunk needs fewer kernel launches on the GPU.
+std::size_t max_chunk_elements(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
 
 constexpr std::int64_t max_extent = std::numeric_limits<std::int32_t>::max();
 
-SlidingWindow plan_windows(const char* op, const Shape& x, std::int64_t tall, std::int64_t wide,
+SlidingWindow plan_windows(const char* op, const Shape& x, std::int64_t window_h, std::int64_t window_w,
                            std::int64_t stride, std::int64_t padding) {
     const auto fail = [&](const std::string& what) {
         throw Error(std::string("[") + op + "] " + what + "; x is " + to_string(x));
     };
-    const std::string window = "a window of " + std::to_string(tall) + " x " + std::to_string(wide);
-    if (tall < 1 || wide < 1) fail(window + " is empty");
+    const std::string window = "a window of " + std::to_string(window_h) + " x " + std::to_string(window_w);
+    if (window_h < 1 || window_w < 1) fail(window + " is empty");
     if (stride < 1) fail("the stride must be at least 1, not " + std::to_string(stride));
     if (padding < 0 || padding > max_extent)
         fail("the padding must be between 0 and " + std::to_string(max_extent) + ", not " +
              std::to_string(padding));
     const std::int64_t height = x[2] + 2 * padding, width = x[3] + 2 * padding;
-    if (tall > height || wide > width)
+    if (window_h > height || window_w > width)
         fail(window + " does not fit into the padded images of " + std::to_string(height) + " x " +
              std::to_string(width));
-    const auto size = [](std::int64_t extent) { return static_cast<std::size_t>(extent); };
-    return {size(x[2]),
-            size(x[3]),
-            size(tall),
-            size(wide),
-            size(stride),
-            size(padding),
-            size((height - tall) / stride + 1),
-            size((width - wide) / stride + 1)};
+    const auto to_size = [](std::int64_t extent) { return static_cast<std::size_t>(extent); };
+    return {to_size(x[2]),
+            to_size(x[3]),
+            to_size(window_h),
+            to_size(window_w),
+            to_size(stride),
+            to_size(padding),
+            to_size((height - window_h) / stride + 1),
+            to_size((width - window_w) / stride + 1)};
 }
 
 Shape result_of(const char* op, const Shape& x, std::int64_t channels, const SlidingWindow& w) {
-    const auto down = static_cast<std::int64_t>(w.down), across = static_cast<std::int64_t>(w.across);
+    const auto height = static_cast<std::int64_t>(w.out_h), width = static_cast<std::int64_t>(w.out_w);
     try {
-        return {x[0], channels, down, across};
+        return {x[0], channels, height, width};
     } catch (const Error& error) {
-        throw Error(std::string("[") + op + "] windows " + std::to_string(down) + " down and " +
-                    std::to_string(across) + " across are too many; x is " + to_string(x) + ", the padding " +
+        throw Error(std::string("[") + op + "] windows " + std::to_string(height) + " down and " +
+                    std::to_string(width) + " across are too many; x is " + to_string(x) + ", the padding " +
                     std::to_string(w.padding) + ": " + error.what());
     }
 }
@@ -71,18 +71,18 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
     plan.images = static_cast<std::size_t>(x[0]);
     plan.in = static_cast<std::size_t>(x[1]);
     plan.out = static_cast<std::size_t>(weight[0]);
-    plan.weights = plan.in * w.tall * w.wide;
+    plan.weights = plan.in * w.window_h * w.window_w;
     plan.shape = result_of("conv2d", x, weight[0], w);  // throws before products below overflow
-    plan.positions = w.down * w.across;
+    plan.positions = w.out_h * w.out_w;
     std::size_t columns = 0;
     if (__builtin_mul_overflow(plan.weights, plan.positions, &columns) ||
         columns > static_cast<std::size_t>(max_extent))
         throw Error("[conv2d] the windows of one image hold more than " + std::to_string(max_extent) +
-                    " numbers: " + std::to_string(w.down) + " x " + std::to_string(w.across) +
+                    " numbers: " + std::to_string(w.out_h) + " x " + std::to_string(w.out_w) +
                     " windows of weight " + to_string(weight) + "; x is " + to_string(x));
     const std::size_t largest = std::max<std::size_t>(std::max(plan.weights, plan.out) * plan.positions, 1);
-    plan.images_per_chunk =
-        std::clamp<std::size_t>(max_chunk_size(device) / largest, 1, std::max<std::size_t>(plan.images, 1));
+    plan.images_per_chunk = std::clamp<std::size_t>(max_chunk_elements(device) / largest, 1,
+                                                    std::max<std::size_t>(plan.images, 1));
     return plan;
 }
 

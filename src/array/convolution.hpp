@@ -104,7 +104,8 @@ private:
     Array<S> columns_, by_channel_;  // by_channel_: (channels, images, positions)
 };
 
-inline StridedIndex<1> broadcast_channels(const ConvPlan& plan) {
+// Returns the index that repeats the bias (out) over a result (images, out, height, width).
+inline StridedIndex<1> bias_index(const ConvPlan& plan) {
     return broadcast_index(plan.shape, Shape{static_cast<std::int64_t>(plan.out), 1, 1});
 }
 

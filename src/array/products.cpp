@@ -13,7 +13,7 @@ namespace tally::detail {
 
 namespace {
 
-std::size_t size(std::int64_t extent) { return static_cast<std::size_t>(extent); }
+std::size_t to_size(std::int64_t extent) { return static_cast<std::size_t>(extent); }
 
 [[noreturn]] void reject(const std::string& what, const char* op, const Shape& a, const Shape& b,
                          bool transpose_a, bool transpose_b) {
@@ -47,7 +47,7 @@ detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, con
     if (k != rows_of_b) fail("inner sizes differ");
 
     detail::ProductPlan plan;
-    plan.product = {size(m), size(n), size(k), transpose_a, transpose_b};
+    plan.product = {to_size(m), to_size(n), to_size(k), transpose_a, transpose_b};
     if (a.rank() <= 2 && b.rank() <= 2) {  // no batch, and at least one vector
         if (a.rank() == 2 || b.rank() == 2) plan.shape = Shape{a.rank() == 2 ? m : n};
         return plan;
@@ -77,7 +77,7 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b,
                        n = b.begin()[transpose_b ? 0 : 1];
     if (b.begin()[transpose_b ? 1 : 0] != k) reject("inner sizes differ", op, a, b, transpose_a, transpose_b);
     ProductPlan plan;
-    plan.product = {size(m), size(n), size(k), transpose_a, transpose_b};
+    plan.product = {to_size(m), to_size(n), to_size(k), transpose_a, transpose_b};
     plan.shape = Shape{m, n};
     return plan;
 }

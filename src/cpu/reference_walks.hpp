@@ -59,11 +59,11 @@ template <class Visit>
 void each_place(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;
     for (std::size_t c = 0; c < channels; ++c)
-        for (std::size_t i = 0; i < w.tall; ++i)
-            for (std::size_t j = 0; j < w.wide; ++j)
+        for (std::size_t i = 0; i < w.window_h; ++i)
+            for (std::size_t j = 0; j < w.window_w; ++j)
                 for (std::size_t image = 0; image < images; ++image)
-                    for (std::size_t down = 0; down < w.down; ++down)
-                        for (std::size_t across = 0; across < w.across; ++across, ++at) {
+                    for (std::size_t down = 0; down < w.out_h; ++down)
+                        for (std::size_t across = 0; across < w.out_w; ++across, ++at) {
                             // An index before the first pixel wraps around to an index beyond the last pixel.
                             const std::size_t row = down * w.stride + i - w.padding,
                                               column = across * w.stride + j - w.padding;
@@ -91,11 +91,11 @@ template <class S> void col2im(const S* columns, Into<S[]> x, const SlidingWindo
 template <class S>
 void max_pool(const S* x, S* y, std::int32_t* place, const SlidingWindow& w, std::size_t planes) {
     for (std::size_t plane = 0; plane < planes; ++plane, x += w.height * w.width)
-        for (std::size_t down = 0; down < w.down; ++down)
-            for (std::size_t across = 0; across < w.across; ++across) {
+        for (std::size_t down = 0; down < w.out_h; ++down)
+            for (std::size_t across = 0; across < w.out_w; ++across) {
                 std::size_t best = down * w.stride * w.width + across * w.stride;
-                for (std::size_t i = 0; i < w.tall; ++i)
-                    for (std::size_t j = 0; j < w.wide; ++j) {
+                for (std::size_t i = 0; i < w.window_h; ++i)
+                    for (std::size_t j = 0; j < w.window_w; ++j) {
                         const std::size_t at = (down * w.stride + i) * w.width + across * w.stride + j;
                         if (x[at] > x[best] || x[at] != x[at]) best = at;
                     }
@@ -107,8 +107,8 @@ void max_pool(const S* x, S* y, std::int32_t* place, const SlidingWindow& w, std
 template <class S> void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx,
                                       const SlidingWindow& w, std::size_t planes) {
     if (dx.how == Write::set) std::fill_n(dx.dst, planes * w.height * w.width, S(0));
-    for (std::size_t i = 0; i < planes * w.down * w.across; ++i)
-        dx.dst[i / (w.down * w.across) * w.height * w.width + static_cast<std::size_t>(place[i])] += dy[i];
+    for (std::size_t i = 0; i < planes * w.out_h * w.out_w; ++i)
+        dx.dst[i / (w.out_h * w.out_w) * w.height * w.width + static_cast<std::size_t>(place[i])] += dy[i];
 }
 
 }  // namespace tally::reference

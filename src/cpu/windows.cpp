@@ -14,8 +14,8 @@ struct VisiblePart {
     VisiblePart(const SlidingWindow& w, std::size_t j) {  // j: column within the window
         from = j < w.padding ? (w.padding - j + w.stride - 1) / w.stride : 0;
         to = w.width + w.padding > j ? (w.width + w.padding - j + w.stride - 1) / w.stride : 0;
-        from = std::min(from, w.across);
-        to = std::clamp(to, from, w.across);
+        from = std::min(from, w.out_w);
+        to = std::clamp(to, from, w.out_w);
         pixel = from * w.stride + j - w.padding;
     }
 };
@@ -26,11 +26,11 @@ template <class Visit>
 void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;
     for (std::size_t c = 0; c < channels; ++c)
-        for (std::size_t i = 0; i < w.tall; ++i)
-            for (std::size_t j = 0; j < w.wide; ++j) {
+        for (std::size_t i = 0; i < w.window_h; ++i)
+            for (std::size_t j = 0; j < w.window_w; ++j) {
                 const VisiblePart visible(w, j);
                 for (std::size_t image = 0; image < images; ++image)
-                    for (std::size_t down = 0; down < w.down; ++down, at += w.across) {
+                    for (std::size_t down = 0; down < w.out_h; ++down, at += w.out_w) {
                         const std::size_t row = down * w.stride + i - w.padding;  // wraps around if negative
                         visit(at, row < w.height && visible.from < visible.to,
                               ((image * channels + c) * w.height + row) * w.width, visible);
@@ -40,11 +40,11 @@ void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t
 
 template <class S>
 void im2col(const S* x, S* columns, const SlidingWindow& w, std::size_t images, std::size_t channels) {
-    const std::size_t size = channels * w.tall * w.wide * images * w.down * w.across;
+    const std::size_t size = channels * w.window_h * w.window_w * images * w.out_h * w.out_w;
     each_row_of_columns(w, images, channels,
                         [&](std::size_t at, bool inside, std::size_t row, const VisiblePart& visible) {
                             S* const to = columns + at;
-                            if (!inside) return void(std::fill_n(to, w.across, S(0)));
+                            if (!inside) return void(std::fill_n(to, w.out_w, S(0)));
                             const S* const pixels = x + row + visible.pixel;
                             const std::size_t n = visible.to - visible.from;
                             std::fill_n(to, visible.from, S(0));
@@ -54,7 +54,7 @@ void im2col(const S* x, S* columns, const SlidingWindow& w, std::size_t images, 
                             else
                                 for (std::size_t a = 0; a < n; ++a)
                                     to[visible.from + a] = pixels[a * w.stride];
-                            std::fill_n(to + visible.to, w.across - visible.to, S(0));
+                            std::fill_n(to + visible.to, w.out_w - visible.to, S(0));
                         });
 }
 
@@ -77,9 +77,9 @@ void col2im(const S* columns, Into<S[]> x, const SlidingWindow& w, std::size_t i
 // Unrolls the loops over windows of common sizes. Side = 0 supports windows of any size.
 template <std::size_t Side, class S>
 void largest_of_plane(const S* x, S* y, std::int32_t* place, const SlidingWindow& w) {
-    const std::size_t tall = Side == 0 ? w.tall : Side, wide = Side == 0 ? w.wide : Side;
-    for (std::size_t down = 0; down < w.down; ++down)
-        for (std::size_t across = 0; across < w.across; ++across) {
+    const std::size_t tall = Side == 0 ? w.window_h : Side, wide = Side == 0 ? w.window_w : Side;
+    for (std::size_t down = 0; down < w.out_h; ++down)
+        for (std::size_t across = 0; across < w.out_w; ++across) {
             const std::size_t first = (down * w.width + across) * w.stride;
             std::size_t best = first;
             S largest = x[first];
@@ -98,20 +98,20 @@ void largest_of_plane(const S* x, S* y, std::int32_t* place, const SlidingWindow
 
 template <class S>
 void max_pool(const S* x, S* y, std::int32_t* place, const SlidingWindow& w, std::size_t planes) {
-    const std::size_t side = w.tall == w.wide ? w.tall : 0;
+    const std::size_t side = w.window_h == w.window_w ? w.window_h : 0;
     const auto largest = side == 2   ? largest_of_plane<2, S>
                          : side == 3 ? largest_of_plane<3, S>
                                      : largest_of_plane<0, S>;
     for (std::size_t plane = 0; plane < planes; ++plane, x += w.height * w.width) {
         largest(x, y, place, w);
-        y += w.down * w.across;
-        place += w.down * w.across;
+        y += w.out_h * w.out_w;
+        place += w.out_h * w.out_w;
     }
 }
 
 template <class S> void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx,
                                       const SlidingWindow& w, std::size_t planes) {
-    const std::size_t pixels = w.height * w.width, windows = w.down * w.across;
+    const std::size_t pixels = w.height * w.width, windows = w.out_h * w.out_w;
     if (dx.how == Write::set) std::fill_n(dx.dst, planes * pixels, S(0));
     for (std::size_t plane = 0; plane < planes; ++plane, dx.dst += pixels, dy += windows, place += windows)
         for (std::size_t i = 0; i < windows; ++i) dx.dst[place[i]] += dy[i];

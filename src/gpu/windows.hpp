@@ -22,9 +22,9 @@ template <class S> struct Im2colBody {
     std::size_t images, channels;
     TALLY_HOST_DEVICE void operator()(std::size_t at) const {
         std::size_t remaining = at;
-        const std::size_t across = split_off(remaining, w.across), down = split_off(remaining, w.down),
-                          image = split_off(remaining, images), j = split_off(remaining, w.wide),
-                          i = split_off(remaining, w.tall), channel = remaining;
+        const std::size_t across = split_off(remaining, w.out_w), down = split_off(remaining, w.out_h),
+                          image = split_off(remaining, images), j = split_off(remaining, w.window_w),
+                          i = split_off(remaining, w.window_h), channel = remaining;
         const std::size_t row = down * w.stride + i - w.padding,
                           column = across * w.stride + j - w.padding;  // wrap around if negative
         const bool inside = row < w.height && column < w.width;
@@ -50,12 +50,12 @@ template <class S> struct Col2imBody {
         const std::size_t column = split_off(remaining, w.width), row = split_off(remaining, w.height),
                           channel = split_off(remaining, channels), image = remaining;
         S total = x.how == Write::set ? S(0) : x.dst[at];
-        for (std::size_t i = 0; i < w.tall; ++i) {
-            if (!seen_by(row, i, w, w.down, down)) continue;
-            for (std::size_t j = 0; j < w.wide; ++j) {
-                if (!seen_by(column, j, w, w.across, across)) continue;
-                const std::size_t place = ((channel * w.tall + i) * w.wide + j) * images + image;
-                total += columns[(place * w.down + down) * w.across + across];
+        for (std::size_t i = 0; i < w.window_h; ++i) {
+            if (!seen_by(row, i, w, w.out_h, down)) continue;
+            for (std::size_t j = 0; j < w.window_w; ++j) {
+                if (!seen_by(column, j, w, w.out_w, across)) continue;
+                const std::size_t place = ((channel * w.window_h + i) * w.window_w + j) * images + image;
+                total += columns[(place * w.out_h + down) * w.out_w + across];
             }
         }
         x.dst[at] = total;
@@ -69,12 +69,12 @@ template <class S> struct MaxPoolBody {
     SlidingWindow w;
     TALLY_HOST_DEVICE void operator()(std::size_t at) const {
         std::size_t remaining = at;
-        const std::size_t across = split_off(remaining, w.across), down = split_off(remaining, w.down);
+        const std::size_t across = split_off(remaining, w.out_w), down = split_off(remaining, w.out_h);
         const S* const plane = x + remaining * w.height * w.width;
         const std::size_t first = (down * w.width + across) * w.stride;
         std::size_t best = first;
-        for (std::size_t i = 0; i < w.tall; ++i)
-            for (std::size_t j = 0; j < w.wide; ++j) {
+        for (std::size_t i = 0; i < w.window_h; ++i)
+            for (std::size_t j = 0; j < w.window_w; ++j) {
                 const std::size_t pixel = first + i * w.width + j;
                 if (plane[pixel] > plane[best] || plane[pixel] != plane[pixel]) best = pixel;
             }
@@ -90,12 +90,12 @@ template <class S> struct MaxPoolBackBody {
     SlidingWindow w;
     TALLY_HOST_DEVICE void operator()(std::size_t at) const {
         const std::size_t pixel = at % (w.height * w.width), plane = at / (w.height * w.width);
-        const std::size_t row = pixel / w.width, column = pixel % w.width, windows = w.down * w.across;
+        const std::size_t row = pixel / w.width, column = pixel % w.width, windows = w.out_h * w.out_w;
         S total = dx.how == Write::set ? S(0) : dx.dst[at];
-        for (std::size_t down = first_window(row, w.tall); down < w.down && down * w.stride <= row; ++down)
-            for (std::size_t across = first_window(column, w.wide);
-                 across < w.across && across * w.stride <= column; ++across) {
-                const std::size_t i = plane * windows + down * w.across + across;
+        for (auto down = first_window(row, w.window_h); down < w.out_h && down * w.stride <= row; ++down)
+            for (std::size_t across = first_window(column, w.window_w);
+                 across < w.out_w && across * w.stride <= column; ++across) {
+                const std::size_t i = plane * windows + down * w.out_w + across;
                 if (static_cast<std::size_t>(place[i]) == pixel) total += dy[i];
             }
         dx.dst[at] = total;
@@ -108,7 +108,7 @@ template <class S> struct MaxPoolBackBody {
 
 template <class On, class S>
 void im2col(const S* x, S* columns, const SlidingWindow& w, std::size_t images, std::size_t channels) {
-    On::each("im2col", channels * w.tall * w.wide * images * w.down * w.across,
+    On::each("im2col", channels * w.window_h * w.window_w * images * w.out_h * w.out_w,
              Im2colBody<S>{x, columns, w, images, channels});
 }
 
@@ -120,7 +120,7 @@ void col2im(const S* columns, Into<S[]> x, const SlidingWindow& w, std::size_t i
 
 template <class On, class S>
 void max_pool(const S* x, S* y, std::int32_t* place, const SlidingWindow& w, std::size_t planes) {
-    On::each("max_pool", planes * w.down * w.across, MaxPoolBody<S>{x, y, place, w});
+    On::each("max_pool", planes * w.out_h * w.out_w, MaxPoolBody<S>{x, y, place, w});
 }
 
 template <class On, class S> void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx,

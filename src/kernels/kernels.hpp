@@ -94,10 +94,10 @@ struct DropoutMask {
     }
 };
 
-// Describes a window of (tall, wide) pixels, which moves over an image of (height, width) in steps of
-// `stride`. The window starts `padding` pixels outside the image, and moves to down * across positions.
+// Describes a window of window_h x window_w pixels, which moves over an image (height, width) in steps of
+// `stride`. The window starts `padding` pixels outside the image, and has out_h * out_w positions.
 struct SlidingWindow {
-    std::size_t height, width, tall, wide, stride, padding, down, across;
+    std::size_t height, width, window_h, window_w, stride, padding, out_h, out_w;
 };
 
 template <class S> struct Kernels {
@@ -214,7 +214,7 @@ template <class S> struct Kernels {
                     std::size_t width);
 
     // Copies the pixels under each position of the window from x (images, channels, height, width) to columns
-    // (channels, tall, wide, images, down, across). Pixels outside the image are 0.
+    // (channels, window_h, window_w, images, out_h, out_w). Pixels outside the image are 0.
     void (*im2col)(const S* x, S* columns, const SlidingWindow&, std::size_t images, std::size_t channels);
     // Reverses im2col() by adding all copies of a pixel to this pixel of x, in the order of the window's
     // elements. With `set` the sum starts from 0.

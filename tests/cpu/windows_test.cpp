@@ -7,8 +7,8 @@ namespace {
 
 std::string text(const SlidingWindow& w) {
     std::ostringstream words;
-    words << w.height << " x " << w.width << " under " << w.tall << " x " << w.wide << ", stride " << w.stride
-          << ", padding " << w.padding;
+    words << w.height << " x " << w.width << " under " << w.window_h << " x " << w.window_w << ", stride "
+          << w.stride << ", padding " << w.padding;
     return words.str();
 }
 
@@ -17,11 +17,11 @@ SlidingWindow random_windows(Dice& dice, std::size_t most_padding) {
     w.height = 1 + dice.upto(11);
     w.width = dice.pick<std::size_t>({1, 2, 3, 8, 15, 16, 17, 33});
     w.padding = dice.upto(most_padding);
-    w.tall = 1 + dice.upto(std::min<std::size_t>(w.height + 2 * w.padding, 5) - 1);
-    w.wide = 1 + dice.upto(std::min<std::size_t>(w.width + 2 * w.padding, 5) - 1);
+    w.window_h = 1 + dice.upto(std::min<std::size_t>(w.height + 2 * w.padding, 5) - 1);
+    w.window_w = 1 + dice.upto(std::min<std::size_t>(w.width + 2 * w.padding, 5) - 1);
     w.stride = 1 + dice.upto(3);
-    w.down = (w.height + 2 * w.padding - w.tall) / w.stride + 1;
-    w.across = (w.width + 2 * w.padding - w.wide) / w.stride + 1;
+    w.out_h = (w.height + 2 * w.padding - w.window_h) / w.stride + 1;
+    w.out_w = (w.width + 2 * w.padding - w.window_w) / w.stride + 1;
     return w;
 }
 
@@ -37,7 +37,7 @@ TEMPLATE_TEST_CASE("im2col, col2im: have the bits of the plain loop", "", float,
         INFO(dice.text() << ", " << images << " x " << channels << " x " << text(w) << ", "
                          << write_names[static_cast<int>(how)]);
         const std::size_t pixels = images * channels * w.height * w.width,
-                          size = channels * w.tall * w.wide * images * w.down * w.across;
+                          size = channels * w.window_h * w.window_w * images * w.out_h * w.out_w;
         const auto x = dice.numbers<S>(pixels), slopes = dice.numbers<S>(size);
         const Buffer<S> columns(size, dice.upto(3)), want(size);
         fast<S>().im2col(x.data(), columns.data(), w, images, channels);
@@ -61,7 +61,7 @@ TEMPLATE_TEST_CASE("max_pool: has the bits of the plain loop, forward and backwa
         const Write how = dice.how();
         INFO(dice.text() << ", " << planes << " planes of " << text(w) << ", "
                          << write_names[static_cast<int>(how)]);
-        const std::size_t pixels = planes * w.height * w.width, size = planes * w.down * w.across;
+        const std::size_t pixels = planes * w.height * w.width, size = planes * w.out_h * w.out_w;
         const auto x = dice.numbers<S>(pixels), dy = dice.numbers<S>(size);
         for (S& pixel : x) {
             pixel = std::round(pixel);  // makes equal numbers

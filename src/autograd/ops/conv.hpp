@@ -18,8 +18,7 @@ Var<Array<S>> record_conv(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> w
     const Kernels<S>& kernel = kernels_for("conv2d", x.value(), weight.value(), bias.value()...);
     Array<S> y = Array<S>::empty(plan.shape, device);
     Write how = Write::set;
-    ((kernel.gather(broadcast_channels(plan), bias.value().data(), {y.raw(), Write::set}), how = Write::add),
-     ...);
+    ((kernel.gather(bias_index(plan), bias.value().data(), {y.raw(), Write::set}), how = Write::add), ...);
     Convolution<S>(plan, kernel, device).forward(x.value().data(), weight.value().data(), {y.raw(), how});
     return record<"conv2d">(
         std::move(y),
@@ -35,8 +34,7 @@ Var<Array<S>> record_conv(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> w
                     convolution.grad_weight(dy.data(), saved_x.data(), grad_buffer(to.into(1)));
             }
             if constexpr (sizeof...(Bias) == 1)
-                if (to.needs_grad(2))
-                    kernels.scatter(broadcast_channels(plan), dy.data(), grad_buffer(to.into(2)));
+                if (to.needs_grad(2)) kernels.scatter(bias_index(plan), dy.data(), grad_buffer(to.into(2)));
         },
         std::move(x), std::move(weight), std::move(bias)...);
 }
