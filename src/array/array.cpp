@@ -25,8 +25,8 @@ void bytes(void* to, Device to_device, const void* from, Device from_device, std
 template <class S> Array<S>::Array(Shape shape, std::span<const S> values, Device device)
     : Array(WithoutMemory(), shape, device) {  // the destructor frees the memory if the copy throws
     if (values.size() != size())
-        throw Error("[array] " + std::to_string(values.size()) + " values do not fill the shape " +
-                    to_string(shape_));
+        throw Error("array", values.size(), " values were given for the shape ", shape_, ", which has ",
+                    size(), " elements");
     allocate();
     detail::device_copy::bytes(storage_->data, device_, values.data(), Device::cpu, size() * sizeof(S));
 }
@@ -110,8 +110,7 @@ template <class S> Array<S> Array<S>::reshaped(const Shape& shape) const {
 template <class S> Array<S> Array<S>::slice_rows(std::int64_t from, std::int64_t to) const {
     if (shape_.rank() == 0) throw Error("[slice] a single number has no rows");
     if (from < 0 || to < from || to > shape_[0])
-        throw Error("[slice] rows " + std::to_string(from) + " to " + std::to_string(to) +
-                    " are not within " + to_string(shape_));
+        throw Error("slice", "rows ", from, " to ", to, " are not within ", shape_);
     Array part = *this;
     part.shape_ = shape_.with_rows(to - from);
     if (part.data_ && part.size())  // no data where a checkpoint skips the computation
@@ -151,8 +150,8 @@ namespace {
 constexpr double max_fixed = 1e16;  // larger doubles have no decimal places: print them with an exponent
 
 std::string format_number(double x, int digits, std::chars_format format) {
-    std::string text(static_cast<std::size_t>(std::max(digits, 6)) + 24,
-                     ' ');  // to_chars prints 6 digits if `digits` is negative
+    // to_chars prints 6 decimal places if `digits` is negative.
+    std::string text(static_cast<std::size_t>(std::max(digits, 6)) + 24, ' ');
     text.resize(static_cast<std::size_t>(
         std::to_chars(text.data(), text.data() + text.size(), x, format, digits).ptr - text.data()));
     return text;
@@ -172,16 +171,16 @@ std::string format_number(Dual<double> x, int digits) {
 constexpr std::size_t edge = 4;  // elements printed at either end of a long axis
 constexpr std::size_t long_axis = 12;
 
-// Prints text(i) for each element i. Omits the middle elements of long axes.
+// Prints text(i) for each of the `count` elements i from `from`. Omits the middle elements of long axes.
 template <class Text>
-void print(std::string& out, Text text, const Shape& shape, int axis, std::size_t from, std::size_t step) {
+void print(std::string& out, Text text, const Shape& shape, int axis, std::size_t from, std::size_t count) {
     if (axis == shape.rank()) {
         out += text(from);
         return;
     }
     const auto extent = static_cast<std::size_t>(shape[axis]);
     const bool innermost = axis + 1 == shape.rank();
-    step = extent ? step / extent : 0;
+    const std::size_t step = extent ? count / extent : 0;
     out += '[';
     for (std::size_t i = 0; i < extent; ++i) {
         if (i) out += innermost ? " " : "\n" + std::string(static_cast<std::size_t>(axis) + 1, ' ');

@@ -240,8 +240,8 @@ template <class S> void copy_into(Array<S>& x, const Array<S>& numbers) {
     device_copy::bytes(place, x.device(), numbers.data(), numbers.device(), numbers.size() * sizeof(S));
 }
 
-// Call this function before you update x in place. If a backward function has saved x, x moves to a copy
-// of its buffer. A backward function of this thread that reads the saved x throws. Others use the old buffer.
+// Call this function before you update x in place. If a backward function has saved x, x moves to a copy of
+// its buffer. The saved numbers stay, but a backward function of this thread that reads them throws.
 template <class S> void before_in_place_update(Array<S>& x) {
     if (!x.storage() || memory::detail::saved_count(x.storage()) == 0) return;
     const Array<S> saved = x;
@@ -385,9 +385,11 @@ template <detail::UnaryFunctor F, class S> Array<S> map_in_place(const F& f, Arr
     return std::move(x);
 }
 
-template <detail::UnaryFunctor F, class S> void map_back(const F& f, const Array<S>& dy, const Array<S>& kept,
-                                                         Into<Array<S>> dx, bool can_reuse_dy = false) {
-    const S *const dy_data = dy.data(), *const saved_data = kept.data();
+// `saved` is x or y, as F::keeps says, or dy if F keeps nothing.
+template <detail::UnaryFunctor F, class S> void map_back(const F& f, const Array<S>& dy,
+                                                         const Array<S>& saved, Into<Array<S>> dx,
+                                                         bool can_reuse_dy = false) {
+    const S *const dy_data = dy.data(), *const saved_data = saved.data();
     detail::kernels<S>(dy.device())
         .map_back[detail::slot<F, detail::UnaryOps>](&f, dy_data, saved_data,
                                                      detail::grad_buffer(dx, dy, can_reuse_dy), dy.size());

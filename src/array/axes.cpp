@@ -17,8 +17,8 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// Returns whether more than `longest_sequential_row` adjacent outputs of one sample (one index of axis 0)
-// read the same element of an operand. The gradient of this element is then a sum over all these outputs.
+// Returns whether an operand is repeated along the last axes, so that an element of its gradient is a sum of
+// more than `longest_sequential_row` adjacent elements of dy in one sample (one index of axis 0).
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;
@@ -217,14 +217,14 @@ void require_valid_eps(const char* op, double eps, const Shape& x) {
 }
 
 Shape with_inferred_extent(const char* op, const Shape& shape, const Extents& extents) {
-    const auto made_of = [&](const Axes& known) {
+    const auto made_of = [&](const Extents& known) {
         try {
             return Shape(known);
         } catch (const Error& error) {
             throw Error(std::string("[") + op + "] for " + to_string(shape) + ": " + error.what());
         }
     };
-    Axes known = extents;
+    Extents known = extents;
     const auto open = std::find(known.begin(), known.end(), -1);
     if (open == known.end()) return made_of(known);
     *open = 1;
@@ -267,18 +267,18 @@ Array<std::int32_t> rows_from_front(Array<std::int32_t> index, const Shape& whol
                     ", and x is " + to_string(whole));
     const auto from_end = [&](std::int32_t i) { return i < 0 && i >= -whole[0]; };
     if (index.device() == Device::cpu && std::any_of(index.span().begin(), index.span().end(), from_end))
-        for (std::int32_t* i = index.writable(); std::int32_t & each : std::span(i, index.size()))
+        for (std::int32_t* const data = index.writable(); std::int32_t & each : std::span(data, index.size()))
             if (from_end(each)) each += static_cast<std::int32_t>(whole[0]);
     require_valid_rows("rows", index, whole);
     return index;
 }
 
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i) {
-    const std::int64_t count = whole.rank() == 0 ? 0 : whole[0], from = i < 0 ? i + count : i;
-    if (from < 0 || from >= count)
+    const std::int64_t count = whole.rank() == 0 ? 0 : whole[0], row = i < 0 ? i + count : i;
+    if (row < 0 || row >= count)
         throw Error(std::string("[") + op + "] index " + std::to_string(i) +
                     " is outside the first axis of " + to_string(whole));
-    return from;
+    return row;
 }
 
 }  // namespace tally::detail

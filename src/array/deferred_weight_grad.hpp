@@ -46,7 +46,7 @@ template <class T> [[gnu::always_inline]] inline bool flush_and_has_gradient(con
 }
 
 // A backward pass calls this before it writes to the gradient of a locked parameter.
-template <class Node> [[gnu::noinline]] void before_write_to_locked(const Node& node) {
+template <class AnyValueNode> [[gnu::noinline]] void before_write_to_locked(const AnyValueNode& node) {
     before_backward_write(node.value, node.grad_flags);
     flush_and_has_gradient(node.grad_ref());
 }

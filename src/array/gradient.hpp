@@ -42,17 +42,17 @@ inline bool is_locked(std::uint8_t grad_flags) { return grad_flags & grad_flag::
 inline bool is_backward_locked(std::uint8_t grad_flags) {
     return grad_flags & grad_flag::backward_locked & ~ignored_flags;
 }
-[[noreturn]] void throw_locked(const char* call, const std::string& parameter);
-[[noreturn]] void throw_holds_average(const char* call, std::size_t parameter);  // for calls with a list
+[[noreturn]] void throw_locked(const char* call, const std::string& description);
 
 // Counts this thread's outermost backward passes. A GradCache (train/grad_cache.hpp) counts as one of them.
 inline constinit thread_local std::uint64_t backward_calls = 0;
 
-[[noreturn]] void throw_average_not_writable(const char* call);  // for calls with one parameter
+[[noreturn]] void throw_holds_average(const char* call);
+[[noreturn]] void throw_holds_average(const char* call, std::size_t index);  // of the parameter in a list
 // Call this before modifying a value. If the value is a moving average, a later swap() undoes the change.
 inline void require_not_averaged(const char* call, std::uint8_t grad_flags) {
     if (grad_flags & grad_flag::holds_average & ~ignored_flags) [[unlikely]]
-        throw_average_not_writable(call);
+        throw_holds_average(call);
 }
 // A backward pass calls this function before it writes to a gradient that a Window may have locked.
 template <class T> void before_backward_write(const T& value, std::uint8_t& grad_flags) {

@@ -37,27 +37,27 @@ inline Product product_for_b(const Product& p) {
                          : Product{p.k, p.n, p.m, !p.transpose_a, false};
 }
 
-// Runs one product for each member of a batch. `batch` gives the indices i_A, i_B and i_C of a member's
-// matrices in the forward product. indices_of(i_A, i_B, i_C) returns the indices of the factors a and b and of
-// the result c of this product, which may be a gradient. For dA = dy · Bᵀ, the indices are i_C, i_B, i_A.
+// Runs one product for each member of a batch. indices_of() maps the indices of a member's matrices in the
+// forward product C = A · B to the indices of the factors and the result of this product. For the gradient
+// dA = dC · Bᵀ, indices_of(forward_a, forward_b, forward_c) returns {forward_c, forward_b, forward_a}.
 template <class S, class IndicesOf> void multiply_each(const StridedIndex<2>& batch, const Product& p,
                                                        const Array<S>& a, const Array<S>& b, Into<S[]> c,
                                                        IndicesOf indices_of) {
     const Kernels<S>& kernel = kernels_for("matmul", a, b);
-    std::array<std::size_t, max_rank> index{};
-    std::ptrdiff_t at_a = 0, at_b = 0;
-    for (std::size_t at_c = 0; at_c < batch.size; ++at_c) {
-        const auto [index_a, index_b, index_c] =
-            indices_of(static_cast<std::size_t>(at_a), static_cast<std::size_t>(at_b), at_c);
-        kernel.matmul(p, a.data() + index_a * p.m * p.k, b.data() + index_b * p.k * p.n,
-                      {c.dst + index_c * p.m * p.n, c.how});
+    std::array<std::size_t, max_rank> position{};
+    std::ptrdiff_t forward_a = 0, forward_b = 0;
+    for (std::size_t forward_c = 0; forward_c < batch.size; ++forward_c) {
+        const auto [factor_a, factor_b, result] =
+            indices_of(static_cast<std::size_t>(forward_a), static_cast<std::size_t>(forward_b), forward_c);
+        kernel.matmul(p, a.data() + factor_a * p.m * p.k, b.data() + factor_b * p.k * p.n,
+                      {c.dst + result * p.m * p.n, c.how});
         for (auto axis = static_cast<std::size_t>(batch.rank); axis-- > 0;) {
-            at_a += batch.stride[0][axis];
-            at_b += batch.stride[1][axis];
-            if (++index[axis] < batch.extent[axis]) break;
-            at_a -= batch.stride[0][axis] * static_cast<std::ptrdiff_t>(index[axis]);
-            at_b -= batch.stride[1][axis] * static_cast<std::ptrdiff_t>(index[axis]);
-            index[axis] = 0;
+            forward_a += batch.stride[0][axis];
+            forward_b += batch.stride[1][axis];
+            if (++position[axis] < batch.extent[axis]) break;
+            forward_a -= batch.stride[0][axis] * static_cast<std::ptrdiff_t>(position[axis]);
+            forward_b -= batch.stride[1][axis] * static_cast<std::ptrdiff_t>(position[axis]);
+            position[axis] = 0;
         }
     }
 }

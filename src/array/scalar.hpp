@@ -42,8 +42,8 @@ template <detail::UnaryFunctor F, detail::Number T> T map_in_place(const F& f, c
 }
 
 template <detail::UnaryFunctor F, detail::Number T>
-void map_back(const F& f, const T& dy, const T& kept, Into<T> dx, bool = false) {
-    accumulate_into(dx, f.back(dy, kept));
+void map_back(const F& f, const T& dy, const T& saved, Into<T> dx, bool = false) {
+    accumulate_into(dx, f.back(dy, saved));
 }
 
 template <detail::BinaryFunctor F, detail::Number T> T zip(const F& f, const T& a, const T& b) {

@@ -119,8 +119,8 @@ void require_valid_split(const Shape& x, const std::vector<std::int64_t>& sizes)
     for (const std::int64_t size : sizes) {
         require_valid_part(x, size, 0);
         if (size > x[0] - from)
-            throw Error("[split] after " + std::to_string(from) + " rows there are no " +
-                        std::to_string(size) + " more in " + to_string(x));
+            throw Error("split", "a part of ", size, " rows begins at row ", from, ", but ", x, " has ", x[0],
+                        " rows");
         from += size;
     }
     if (from != x[0])

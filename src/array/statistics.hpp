@@ -14,8 +14,9 @@ namespace tally {
 
 namespace detail {
 // Returns the extents of x (items, features, ...) as (items, features, rest). Throws Error unless `gain` and
-// `bias` have one number for each feature. The caller may pass mean and variance instead of gain and bias.
-ReduceDims plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias);
+// `bias` have one number for each feature. `names` stands for the two arguments in the error.
+ReduceDims plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias,
+                           const char* names = "gain and bias");
 
 template <class S> Array<S> times(double factor, const Array<S>& x) {
     return map(functor::MulNumber{factor}, x);
@@ -24,8 +25,8 @@ template <class S> Array<S> times(double factor, const Array<S>& x) {
 template <class S>
 void require_features(const Shape& features, const Array<S>& mean, const Array<S>& variance) {
     if (mean.shape() != features || variance.shape() != features)
-        throw Error("[batch_norm] statistics of " + to_string(features) + " cannot be combined with " +
-                    to_string(mean.shape()) + " and " + to_string(variance.shape()));
+        throw Error("batch_norm", "statistics of shape ", features, " cannot be combined with a mean of ",
+                    mean.shape(), " and a variance of ", variance.shape());
 }
 
 // A BatchStatistics stores the mean and the biased variance of `count` values for each feature.
@@ -66,8 +67,7 @@ template <class S> struct RunningStatistics {
         if (!detail::has_memory(mean) || !detail::has_memory(variance))
             detail::fail_without_memory("batch_norm");
         if (batch.count < 2)
-            throw Error("[batch_norm] the batch has " +
-                        std::to_string(static_cast<std::int64_t>(batch.count)) +
+            throw Error("batch_norm", "the batch has ", static_cast<std::int64_t>(batch.count),
                         " values per feature; a variance needs at least 2");
         if (!(momentum >= 0 && momentum <= 1))
             throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +

@@ -21,7 +21,7 @@ public:
     // If b has a transposed copy, multiplies by the copy and returns true. The cache copies b only after
     // several uses, because the copy would not pay in a Window with few micro-batches.
     bool multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c);
-    void clear() { all_.clear(); }  // call it before an optimizer step; the step copies weights in the cache
+    void clear() { all_.clear(); }  // call it before a step, which otherwise copies all weights in the cache
 
 private:
     struct Kept {

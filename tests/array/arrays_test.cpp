@@ -202,7 +202,8 @@ TEST_CASE("to_string: columns are as wide as the shown numbers need") {
 }
 
 TEST_CASE("Array: throws Error when an argument is invalid") {
-    CHECK_THROWS_WITH(Array<float>({2, 3}, {1, 2, 3}), "[array] 3 values do not fill the shape (2, 3)");
+    CHECK_THROWS_WITH(Array<float>({2, 3}, {1, 2, 3}),
+                      "[array] 3 values were given for the shape (2, 3), which has 6 elements");
     CHECK_THROWS_WITH((Array<float>{1, 2}.item()), "[item] requires exactly one element; the array is (2)");
     Array<float> nothing;
     CHECK_THROWS_WITH(nothing.span(),

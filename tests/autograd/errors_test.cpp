@@ -100,9 +100,10 @@ TEST_CASE("split, rows, cross_entropy: throw Error when parts, indices or labels
     CHECK_THROWS_WITH(split(zeros({6, 3}), 0), "[split] a part of (6, 3) cannot have 0 rows");
     CHECK_THROWS_WITH(split(zeros({}), 1), "[split] a single number has no rows");
     CHECK_THROWS_WITH(split(zeros({6, 3}), {4, 1}), "[split] the parts hold 5 rows, the array (6, 3) has 6");
-    CHECK_THROWS_WITH(split(zeros({6, 3}), {4, 3}), "[split] after 4 rows there are no 3 more in (6, 3)");
+    CHECK_THROWS_WITH(split(zeros({6, 3}), {4, 3}),
+                      "[split] a part of 3 rows begins at row 4, but (6, 3) has 6 rows");
     CHECK_THROWS_WITH(split(zeros({6, 3}), {1, huge}),
-                      "[split] after 1 rows there are no 9223372036854775807 more in (6, 3)");
+                      "[split] a part of 9223372036854775807 rows begins at row 1, but (6, 3) has 6 rows");
     CHECK_THROWS_WITH(split(zeros({6, 3}), {6, -1}), "[split] a part of (6, 3) cannot have -1 rows");
     CHECK(split(zeros({6, 3}), 4).size() == 2);
     CHECK(split(zeros({6, 3}), 4)[1].shape() == Shape{2, 3});

@@ -196,13 +196,15 @@ TEST_CASE("batch_norm: throws Error when the variance is undefined or the number
         message_of([&] { batch_norm(x, two, two); }) ==
         "[batch_norm] x (1, 2) has one value per feature, which has no variance; use a larger batch, or pass "
         "running statistics for evaluation");
-    CHECK_THAT(message_of([&] {
-                   batch_norm(numbers({2, 2}, {1, 2, 3, 4}), two, one);
-               }),
-               contains("[batch_norm] gain and bias, or mean and variance, for x (2, 2) must have the shape "
-                        "(2); they have (2) and (1)"));
-    CHECK_THAT(message_of([&] { batch_norm(x, two, two, RunningStatistics<double>(3)); }),
-               contains("must have the shape (2); they have (3) and (3)"));
+    CHECK_THAT(
+        message_of([&] {
+            batch_norm(numbers({2, 2}, {1, 2, 3, 4}), two, one);
+        }),
+        contains("[batch_norm] gain and bias for x (2, 2) must have the shape (2); they have (2) and (1)"));
+    CHECK_THAT(
+        message_of([&] { batch_norm(x, two, two, RunningStatistics<double>(3)); }),
+        contains("[batch_norm] the running mean and variance for x (1, 2) must have the shape (2); they "
+                 "have (3) and (3)"));
     CHECK_THAT(message_of([&] { batch_norm(two, two, two); }),
                contains("[batch_norm] requires (items, features, ...); x is (2)"));
     const RunningStatistics<double>::Batch empty = batch_norm(numbers({0, 2}, {}), two, two).statistics;
@@ -284,8 +286,9 @@ TEST_CASE("RunningStatistics: commit throws Error when the features differ") {
         return RunningStatistics<double>::Batch{Array<double>::zeros({n}), Array<double>::zeros({n}), 4};
     };
     RunningStatistics<double> running(3);
-    CHECK_THROWS_WITH(running.commit(features(1)),
-                      "[batch_norm] statistics of (3) cannot be combined with (1) and (1)");
+    CHECK_THROWS_WITH(
+        running.commit(features(1)),
+        "[batch_norm] statistics of shape (3) cannot be combined with a mean of (1) and a variance of (1)");
     CHECK_THROWS_WITH(running.commit(features(3), 1.5),
                       contains("[batch_norm] the momentum must be between 0 and 1; it is 1.5"));
 }

@@ -128,7 +128,7 @@ TEST_CASE("Accumulate: only the backward pass runs outside the window") {
     CHECK_FALSE(wrapped.step(1));
     CHECK_THROWS_WITH(wrapped.step(1), contains("no gradient has arrived since the last micro-batch"));
     CHECK_THROWS_WITH(one.sgd.zero_grad(), contains("a window is open"));
-    CHECK_THROWS_WITH(one.w.zero_grad(), contains("belongs to an open window"));
+    CHECK_THROWS_WITH(one.w.zero_grad(), contains("belong to an open window"));
     CHECK_THROWS_WITH(wrapped.window().add(one.loss({2})), contains("used after_backward()"));
     one.loss({2}).sum.backward();
     CHECK(wrapped.step(1));

@@ -82,7 +82,7 @@
     EXTERN template Var<Array<S>> linear_relu(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>); \
     EXTERN template Var<Array<S>> linear(Var<Array<S>>, Var<Array<S>>); \
     EXTERN template Var<Array<S>> reshape(Var<Array<S>>, const Shape&); \
-    EXTERN template Var<Array<S>> reshape(Var<Array<S>>, const detail::Axes&); \
+    EXTERN template Var<Array<S>> reshape(Var<Array<S>>, const detail::Extents&); \
     EXTERN template Var<Array<S>> permute(Var<Array<S>>, const detail::Axes&); \
     EXTERN template Var<Array<S>> transpose(Var<Array<S>>, std::int64_t, std::int64_t); \
     EXTERN template Var<Array<S>> broadcast_to(Var<Array<S>>, const Shape&); \

@@ -92,7 +92,8 @@ template <class S> detail::BatchNormResult<S> batch_norm(Var<Array<S>> x, Var<Ar
 template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                             const RunningStatistics<S>& running, double eps = 1e-5) {
     const detail::ReduceDims axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
-    detail::plan_batch_norm(x.shape(), running.mean.shape(), running.variance.shape());
+    detail::plan_batch_norm(x.shape(), running.mean.shape(), running.variance.shape(),
+                            "the running mean and variance");
     detail::require_valid_eps("batch_norm", eps, x.shape());
     return detail::record_batch_norm(std::move(x), std::move(gain), std::move(bias), running.mean,
                                      running.variance, eps, false, axes);
