@@ -22,14 +22,14 @@ constexpr std::int64_t positive_infinity = 1, negative_infinity = std::int64_t{1
 // IEEE 754: a number is significand() * 2^exponent * the smallest positive number.
 template <class S> struct Format {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
-    static constexpr int mantissa_bits = std::numeric_limits<S>::digits - 1;
-    static constexpr Word sign = Word{1} << (sizeof(S) * 8 - 1), leading = Word{1} << mantissa_bits,
+    static constexpr int fraction_bits = std::numeric_limits<S>::digits - 1;  // without the leading 1
+    static constexpr Word sign = Word{1} << (sizeof(S) * 8 - 1), leading = Word{1} << fraction_bits,
                           infinity = std::bit_cast<Word>(std::numeric_limits<S>::infinity());
 
     static Word bits(S x) { return std::bit_cast<Word>(x); }
     static Word zero_unless_finite(Word magnitude) { return magnitude < infinity ? magnitude : Word{0}; }
     static int exponent(Word magnitude) {
-        const auto biased = static_cast<int>(magnitude >> mantissa_bits);
+        const auto biased = static_cast<int>(magnitude >> fraction_bits);
         return biased - (biased > 0);
     }
     static std::uint64_t significand(Word magnitude) {
@@ -37,21 +37,21 @@ template <class S> struct Format {
     }
 };
 
-// A Magnitude stores a sum as its sign and the digits of its absolute value.
-class Magnitude {
+// A SignedDigits stores a sum as its sign and the digits of its absolute value.
+class SignedDigits {
 public:
-    explicit Magnitude(const detail::ExactRange& range)
-        : lowest_(range.lowest), digits_(range.digits()), magnitude_(range.digits() + 2) {}
+    explicit SignedDigits(const detail::ExactRange& range)
+        : lowest_(range.lowest), digit_count_(range.digit_count()), digits_(range.digit_count() + 2) {}
 
     void read(const std::int64_t* digits, std::size_t step) {
         std::int64_t carried = 0;
-        for (std::size_t k = 0; k < digits_; ++k) {
+        for (std::size_t k = 0; k < digit_count_; ++k) {
             carried += digits[k * step];
-            magnitude_[k] = static_cast<std::uint64_t>(carried) & digit_mask;
+            digits_[k] = static_cast<std::uint64_t>(carried) & digit_mask;
             carried >>= digit_bits;
         }
-        magnitude_[digits_] = static_cast<std::uint64_t>(carried) & digit_mask;
-        magnitude_[digits_ + 1] = static_cast<std::uint64_t>(carried >> digit_bits) & digit_mask;
+        digits_[digit_count_] = static_cast<std::uint64_t>(carried) & digit_mask;
+        digits_[digit_count_ + 1] = static_cast<std::uint64_t>(carried >> digit_bits) & digit_mask;
         negative_ = carried < 0;
         if (negative_) negate();
     }
@@ -59,11 +59,11 @@ public:
 
     // Returns the number of bits of the sum in units of the smallest positive number, or 0 if the sum is 0.
     int bit_length() const {
-        std::size_t k = magnitude_.size();
-        while (k > 0 && magnitude_[k - 1] == 0) --k;
+        std::size_t k = digits_.size();
+        while (k > 0 && digits_[k - 1] == 0) --k;
         if (k == 0) return 0;
         return (static_cast<int>(k - 1) + static_cast<int>(lowest_)) * digit_bits +
-               static_cast<int>(std::bit_width(magnitude_[k - 1]));
+               static_cast<int>(std::bit_width(digits_[k - 1]));
     }
     // Returns the 64 bits from `position` upwards.
     std::uint64_t bits_from(int position) const {
@@ -81,11 +81,11 @@ public:
 private:
     std::uint64_t digit(int k) const {
         const auto at = static_cast<std::size_t>(k - static_cast<int>(lowest_));
-        return at < magnitude_.size() ? magnitude_[at] : 0;  // if k < lowest_, `at` wraps to a huge number
+        return at < digits_.size() ? digits_[at] : 0;  // if k < lowest_, `at` wraps to a huge number
     }
     void negate() {
         std::uint64_t carried = 1;
-        for (std::uint64_t& digit : magnitude_) {
+        for (std::uint64_t& digit : digits_) {
             carried += digit ^ digit_mask;
             digit = carried & digit_mask;
             carried >>= digit_bits;
@@ -93,22 +93,22 @@ private:
     }
 
     std::int64_t lowest_;
-    std::size_t digits_;
-    std::vector<std::uint64_t> magnitude_;  // with two more digits for carries out of the highest
+    std::size_t digit_count_;
+    std::vector<std::uint64_t> digits_;  // with two more digits for carries out of the highest
     bool negative_ = false;
 };
 
 // Rounds to nearest, ties to even. Rounding up to a power of two can make the result infinite.
-template <class S> S rounded(const Magnitude& sum, int bit_length) {
+template <class S> S rounded(const SignedDigits& sum, int bit_length) {
     using F = Format<S>;
-    const int exponent = std::max(bit_length - (F::mantissa_bits + 1), 0);
-    std::uint64_t fraction = sum.bits_from(std::max(exponent - 1, 0));
+    const int exponent = std::max(bit_length - (F::fraction_bits + 1), 0);
+    std::uint64_t significand = sum.bits_from(std::max(exponent - 1, 0));
     if (exponent > 0) {
-        const bool half = fraction & 1;
-        fraction >>= 1;
-        if (half && ((fraction & 1) || sum.any_below(exponent - 1))) ++fraction;
+        const bool half = significand & 1;
+        significand >>= 1;
+        if (half && ((significand & 1) || sum.any_below(exponent - 1))) ++significand;
     }
-    const std::uint64_t word = (static_cast<std::uint64_t>(exponent) << F::mantissa_bits) + fraction;
+    const std::uint64_t word = (static_cast<std::uint64_t>(exponent) << F::fraction_bits) + significand;
     const auto magnitude =
         static_cast<typename F::Word>(std::min(word, static_cast<std::uint64_t>(F::infinity)));
     return std::bit_cast<S>(
@@ -147,7 +147,7 @@ template <class S> detail::ExactRange detail::ExactSum<S>::range_of(std::span<co
     detail::ExactRange range{.has_marks = largest >= F::infinity || difference_from_negative_zero == 0};
     if (largest_finite == 0) return range;
     range.lowest = F::exponent(smallest_nonzero_minus_1 + 1) / digit_bits;
-    range.highest = (F::exponent(largest_finite) + F::mantissa_bits) / digit_bits;
+    range.highest = (F::exponent(largest_finite) + F::fraction_bits) / digit_bits;
     return range;
 }
 
@@ -155,18 +155,18 @@ template <class S> void detail::ExactSum<S>::widen(const detail::ExactRange& to)
     const detail::ExactRange wider = range_.united_with(to);
     if (wider == range_) return;
     const std::size_t count = shape_.size();
-    auto digits = Array<std::int64_t>::empty({static_cast<std::int64_t>(count * wider.words_per_number())});
-    memory::detail::reclassify(digits.storage(), MemoryClass::gradient);
-    std::fill_n(digits.raw(), digits.size(), 0);
-    if (range_.digits())
-        std::copy_n(digits_.data(), count * range_.digits(),
-                    digits.raw() + count * static_cast<std::size_t>(range_.lowest - wider.lowest));
-    std::int64_t* const marks = digits.raw() + count * wider.digits();
+    auto words = Array<std::int64_t>::empty({static_cast<std::int64_t>(count * wider.words_per_number())});
+    memory::detail::reclassify(words.storage(), MemoryClass::gradient);
+    std::fill_n(words.raw(), words.size(), 0);
+    if (range_.digit_count())
+        std::copy_n(words_.data(), count * range_.digit_count(),
+                    words.raw() + count * static_cast<std::size_t>(range_.lowest - wider.lowest));
+    std::int64_t* const marks = words.raw() + count * wider.digit_count();
     if (range_.has_marks)
-        std::copy_n(digits_.data() + count * range_.digits(), count, marks);
+        std::copy_n(words_.data() + count * range_.digit_count(), count, marks);
     else if (wider.has_marks && additions_ > 0)
         std::fill_n(marks, count, not_negative_zero);
-    digits_ = std::move(digits);
+    words_ = std::move(words);
     range_ = wider;
 }
 
@@ -178,7 +178,7 @@ template <class S> void detail::ExactSum<S>::add(const Array<S>& summand) {
     const Array<S> here = summand.to(Device::cpu);
     widen(range_of(here.span()));
     if (additions_ >= most_additions) carry();
-    if (range_.digits()) add_digits(here.span());
+    if (range_.digit_count()) add_digits(here.span());
     if (range_.has_marks) add_marks(here.span());
     ++additions_;
 }
@@ -187,28 +187,28 @@ template <class S> void detail::ExactSum<S>::add(const Array<S>& summand) {
 template <class S> void detail::ExactSum<S>::add_digits(std::span<const S> summand) {
     using F = Format<S>;
     constexpr std::size_t block_size = 256;
-    std::array<std::uint64_t, block_size> fractions;
+    std::array<std::uint64_t, block_size> significands;
     std::array<std::int64_t, block_size> exponents, signs;
     for (std::size_t from = 0; from < summand.size(); from += block_size) {
         const std::size_t count = std::min(block_size, summand.size() - from);
-        std::int64_t highest = 0;
+        std::int64_t highest_bit = 0;
         for (std::size_t i = 0; i < count; ++i) {
             const auto bits = F::bits(summand[from + i]), magnitude = F::zero_unless_finite(bits & ~F::sign);
-            fractions[i] = F::significand(magnitude);
+            significands[i] = F::significand(magnitude);
             exponents[i] = F::exponent(magnitude);
             signs[i] = bits & F::sign ? -1 : 0;
-            highest = std::max(highest, exponents[i] + F::mantissa_bits);
+            highest_bit = std::max(highest_bit, exponents[i] + F::fraction_bits);
         }
-        // For a block of zeros, `highest` is mantissa_bits. A loaded sum may have a smaller range_.highest.
-        highest = std::min(highest / digit_bits, range_.highest);
-        for (std::int64_t k = range_.lowest; k <= highest; ++k) {
+        // For a block of zeros, `highest_bit` is fraction_bits. A loaded sum may have a smaller range_.highest.
+        const std::int64_t highest_digit = std::min(highest_bit / digit_bits, range_.highest);
+        for (std::int64_t k = range_.lowest; k <= highest_digit; ++k) {
             std::int64_t* const digits =
-                digits_.raw() + shape_.size() * static_cast<std::size_t>(k - range_.lowest) + from;
+                words_.raw() + shape_.size() * static_cast<std::size_t>(k - range_.lowest) + from;
             for (std::size_t i = 0; i < count; ++i) {  // a digit that the number does not reach gets 0
                 const std::int64_t up = exponents[i] - k * digit_bits,
                                    left = std::min<std::int64_t>(std::max<std::int64_t>(up, 0), 63),
                                    right = std::min<std::int64_t>(std::max<std::int64_t>(-up, 0), 63);
-                const auto part = static_cast<std::int64_t>(fractions[i] << left >> right & digit_mask);
+                const auto part = static_cast<std::int64_t>(significands[i] << left >> right & digit_mask);
                 digits[i] += (part ^ signs[i]) - signs[i];
             }
         }
@@ -217,7 +217,7 @@ template <class S> void detail::ExactSum<S>::add_digits(std::span<const S> summa
 
 template <class S> void detail::ExactSum<S>::add_marks(std::span<const S> summand) {
     using F = Format<S>;
-    std::int64_t* const marks = digits_.raw() + shape_.size() * range_.digits();
+    std::int64_t* const marks = words_.raw() + shape_.size() * range_.digit_count();
     for (std::size_t i = 0; i < summand.size(); ++i) {
         const auto bits = F::bits(summand[i]);
         const bool nan = (bits & ~F::sign) > F::infinity;
@@ -237,16 +237,17 @@ template <class S> void detail::ExactSum<S>::merge(const ExactSum& summands) {
     if (summands.empty()) return;
     if (additions_ + summands.additions_ > 2 * most_additions) carry();  // prevents an overflow of the marks
     widen(summands.range_);
-    const std::size_t count = shape_.size(), digits = count * summands.range_.digits();
-    if (digits) {
+    const std::size_t count = shape_.size(), digit_words = count * summands.range_.digit_count();
+    if (digit_words) {
         std::int64_t* const dst =
-            digits_.raw() + count * static_cast<std::size_t>(summands.range_.lowest - range_.lowest);
-        for (std::size_t i = 0; i < digits; ++i) dst[i] += summands.digits_.data()[i];
+            words_.raw() + count * static_cast<std::size_t>(summands.range_.lowest - range_.lowest);
+        for (std::size_t i = 0; i < digit_words; ++i) dst[i] += summands.words_.data()[i];
     }
     if (range_.has_marks) {
-        std::int64_t* const marks = digits_.raw() + count * range_.digits();
+        std::int64_t* const marks = words_.raw() + count * range_.digit_count();
         for (std::size_t i = 0; i < count; ++i)
-            marks[i] += summands.range_.has_marks ? summands.digits_.data()[digits + i] : not_negative_zero;
+            marks[i] +=
+                summands.range_.has_marks ? summands.words_.data()[digit_words + i] : not_negative_zero;
     }
     additions_ += summands.additions_;
     if (additions_ > most_additions) carry();
@@ -260,16 +261,17 @@ template <class S> void detail::ExactSum<S>::carry() {
 
 // Carries within the range. Returns true if the highest digit of an element is too large for the range.
 template <class S> bool detail::ExactSum<S>::carry_in_range() {
-    const std::size_t count = shape_.size(), digits = range_.digits();
-    std::int64_t* at = digits_.raw();
-    for (std::size_t k = 0; k + 1 < digits; ++k, at += count)
+    const std::size_t count = shape_.size(), digit_count = range_.digit_count();
+    std::int64_t* at = words_.raw();
+    for (std::size_t k = 0; k + 1 < digit_count; ++k, at += count)
         for (std::size_t i = 0; i < count; ++i) {
             at[count + i] += at[i] >> digit_bits;
             at[i] &= static_cast<std::int64_t>(digit_mask);
         }
     bool beyond = false;
-    for (std::size_t i = 0; digits && i < count; ++i) beyond |= at[i] >= digit_base || at[i] < -digit_base;
-    std::int64_t* const marks = digits_.raw() + count * digits;
+    for (std::size_t i = 0; digit_count && i < count; ++i)
+        beyond |= at[i] >= digit_base || at[i] < -digit_base;
+    std::int64_t* const marks = words_.raw() + count * digit_count;
     for (std::size_t i = 0; range_.has_marks && i < count; ++i) {
         std::int64_t once = 0;
         for (const std::int64_t mark : {positive_infinity, negative_infinity, not_negative_zero})
@@ -280,12 +282,12 @@ template <class S> bool detail::ExactSum<S>::carry_in_range() {
 }
 
 template <class S> void detail::ExactSum<S>::round_to(S* dst) const {
-    const std::size_t count = shape_.size(), digits = range_.digits();
-    const std::int64_t* const all_marks = digits_.data() + count * digits;
-    Magnitude sum(range_);
+    const std::size_t count = shape_.size(), digit_count = range_.digit_count();
+    const std::int64_t* const all_marks = words_.data() + count * digit_count;
+    SignedDigits sum(range_);
     for (std::size_t i = 0; i < count; ++i) {
-        if (digits) sum.read(digits_.data() + i, count);
-        const int bit_length = digits ? sum.bit_length() : 0;
+        if (digit_count) sum.read(words_.data() + i, count);
+        const int bit_length = digit_count ? sum.bit_length() : 0;
         const std::int64_t marks = range_.has_marks && additions_ > 0 ? all_marks[i] : not_negative_zero;
         if (!set_special_value(marks, bit_length == 0, dst[i])) dst[i] = tally::rounded<S>(sum, bit_length);
     }

@@ -26,10 +26,10 @@ struct ExactRange {
     std::int64_t lowest = std::numeric_limits<std::int32_t>::max(), highest = -1;  // no digits
     bool has_marks = false;
 
-    std::size_t digits() const {
+    std::size_t digit_count() const {
         return static_cast<std::size_t>(std::max<std::int64_t>(highest - lowest + 1, 0));
     }
-    std::size_t words_per_number() const { return digits() + has_marks; }
+    std::size_t words_per_number() const { return digit_count() + has_marks; }
     ExactRange united_with(const ExactRange& to) const {  // the smallest range that contains both
         return {std::min(lowest, to.lowest), std::max(highest, to.highest), has_marks || to.has_marks};
     }
@@ -59,7 +59,7 @@ public:
 
     const Shape& shape() const { return shape_; }
     bool empty() const { return additions_ == 0; }
-    std::size_t bytes() const { return digits_.storage() ? digits_.size() * sizeof(std::int64_t) : 0; }
+    std::size_t bytes() const { return words_.storage() ? words_.size() * sizeof(std::int64_t) : 0; }
 
     // ---- for files and sums over processes: sums of the same range are added digit by digit ----
     const ExactRange& range() const { return range_; }
@@ -67,11 +67,11 @@ public:
     // Propagates carries, so that each digit is less than 2^32. A carried sum counts as one addition.
     void carry();
     // Returns the lowest digits of all elements, then the next higher digits, and so on, and last the marks.
-    std::span<std::int64_t> digits() { return {digits_.raw(), shape_.size() * range_.words_per_number()}; }
+    std::span<std::int64_t> words() { return {words_.raw(), shape_.size() * range_.words_per_number()}; }
     // Returns the number of additions since the last carry(), where a carried sum counts as one addition. The
     // digits of several sums can be added if the sum of their additions() is at most 2 * most_additions.
     std::int64_t additions() const { return additions_; }
-    void set_additions(std::int64_t additions) { additions_ = additions; }  // after writing to digits()
+    void set_additions(std::int64_t additions) { additions_ = additions; }  // after writing to words()
 
 private:
     static ExactRange range_of(std::span<const S> summand);
@@ -81,7 +81,7 @@ private:
 
     Shape shape_;
     ExactRange range_;
-    Array<std::int64_t> digits_;
+    Array<std::int64_t> words_;
     std::int64_t additions_ = 0;
 };
 

@@ -307,7 +307,7 @@ template <class S> void DataParallel<S>::prepare_digits(std::span<detail::ExactS
 template <class S> void DataParallel<S>::sum_digits(std::span<detail::ExactSum<S>> exact) {
     detail::BucketedAllReduce<std::int64_t> sums(processes_, ProcessGroup::AllReduce::fast, digits_,
                                                  error_already_shared_);
-    for (detail::ExactSum<S>& sum : exact) sums.add(sum.digits().data(), sum.digits().size(), Device::cpu);
+    for (detail::ExactSum<S>& sum : exact) sums.add(sum.words().data(), sum.words().size(), Device::cpu);
     sums.finish();
     exact_sums_.set_additions(exact);
 }

@@ -17,7 +17,7 @@ template <class S> std::string SharedSums<S>::serialize(Sums mine, std::size_t r
         if (mine[i].additions() > share) mine[i].carry();
         const SumRange range{mine[i].range(), mine[i].additions()};
         append(&range, sizeof(SumRange));
-        if (i + 2 >= mine.size()) append(mine[i].digits().data(), mine[i].digits().size_bytes());
+        if (i + 2 >= mine.size()) append(mine[i].words().data(), mine[i].words().size_bytes());
     }
     ranges_.assign(mine.size(), {});
     totals_.clear();
@@ -38,7 +38,7 @@ template <class S> void SharedSums<S>::merge(std::string_view message) {
         if (i + 2 < ranges_.size()) continue;
         detail::ExactSum<S> sum{Shape{}};
         sum.widen(theirs.range);
-        take(sum.digits().data(), sum.digits().size_bytes());
+        take(sum.words().data(), sum.words().size_bytes());
         sum.set_additions(theirs.additions);
         totals_[i + 2 - ranges_.size()].merge(sum);
     }
@@ -49,7 +49,7 @@ template <class S> std::size_t SharedSums<S>::widen(Sums mine) const {
     std::size_t digits = 0;
     for (std::size_t i = 0; i < mine.size(); ++i) {
         mine[i].widen(ranges_[i].range);
-        digits += mine[i].digits().size();
+        digits += mine[i].words().size();
     }
     return digits;
 }

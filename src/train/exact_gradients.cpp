@@ -65,11 +65,11 @@ template <class S> void ExactGradients<S>::save(TrainingState& state, const std:
         sum.merge(sums_[i]);
         sum.carry();
         const ExactRange& range = sum.range();
-        const auto digits = static_cast<std::int64_t>(range.digits());
+        const auto digits = static_cast<std::int64_t>(range.digit_count());
         state.put(at + "/lowest", digits ? range.lowest : 0);
         state.put(at + "/width", digits);
         state.put(at + "/marks", std::int64_t{range.has_marks});
-        const std::span<const std::int64_t> saved = sum.digits();
+        const std::span<const std::int64_t> saved = sum.words();
         state.put(at + "/digits",
                   Array<double>({static_cast<std::int64_t>(saved.size())}, {saved.begin(), saved.end()}));
     }
@@ -91,7 +91,7 @@ typename ExactGradients<S>::Sums ExactGradients<S>::read(StateReader& saved,
             saved.fail("'" + saved.name_of(at) + "' are digits of " + to_string(digits.shape()) + "; (" +
                        std::to_string(size) + ") expected");
         sums[i].widen(range);
-        std::int64_t* place = sums[i].digits().data();
+        std::int64_t* place = sums[i].words().data();
         for (const double digit : digits.to_vector()) {
             if (!(std::abs(digit) <= 0x1p45) || std::floor(digit) != digit)
                 saved.fail("'" + saved.name_of(at) + "' has a digit " + to_text(digit));

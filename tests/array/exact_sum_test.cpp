@@ -38,7 +38,7 @@ template <class S> S added_as_integers(std::vector<detail::ExactSum<S>>& parts) 
         additions += part.additions();
     }
     for (std::size_t p = 1; p < parts.size(); ++p)
-        for (std::size_t k = 0; k < all.words_per_number(); ++k) parts[0].digits()[k] += parts[p].digits()[k];
+        for (std::size_t k = 0; k < all.words_per_number(); ++k) parts[0].words()[k] += parts[p].words()[k];
     parts[0].set_additions(additions);
     return parts[0].rounded().item();
 }
@@ -199,9 +199,9 @@ TEST_CASE("ExactSum: counters of infinities do not overflow when sums with the m
     const auto most = detail::ExactSum<float>::most_additions;
     all.add(Array<float>({}, {std::numeric_limits<float>::infinity()}));
     more.add(Array<float>({}, {std::numeric_limits<float>::infinity()}));
-    all.digits().back() *= most;
+    all.words().back() *= most;
     all.set_additions(most);
-    more.digits().back() *= 2 * most;
+    more.words().back() *= 2 * most;
     more.set_additions(2 * most);
     all.merge(more);
     CHECK(all.rounded().item() == std::numeric_limits<float>::infinity());
@@ -210,7 +210,7 @@ TEST_CASE("ExactSum: counters of infinities do not overflow when sums with the m
 TEST_CASE("ExactSum: zeros can be added when the range has no digit for their place") {
     detail::ExactSum<double> sum({2});
     sum.widen({0, 0, false});
-    sum.digits()[1] = 1;
+    sum.words()[1] = 1;
     sum.set_additions(1);
     sum.add(Array<double>({2}, {0, -0.0}));
     CHECK(sum.rounded().to_vector() == std::vector<double>{0, std::numeric_limits<double>::denorm_min()});
@@ -237,15 +237,15 @@ TEST_CASE("ExactSum: allocates only the digits that its exponents need") {
     sum.add(Array<float>::zeros({1000}));
     CHECK(sum.bytes() == 0);
     sum.add(Array<float>::full({1000}, 4.0f));
-    CHECK(sum.range().digits() == 1);  // 4.0f has bits 128 to 151, which are in digit 4
+    CHECK(sum.range().digit_count() == 1);  // 4.0f has bits 128 to 151, which are in digit 4
     sum.add(Array<float>::full({1000}, 0x1p-20f));
-    CHECK(sum.range().digits() == 2);
+    CHECK(sum.range().digit_count() == 2);
     CHECK(sum.bytes() == 1000 * 2 * sizeof(std::int64_t));
     CHECK(memory::in_use(Device::cpu) - before >= sum.bytes());
     const memory::Report report = memory::report(Device::cpu);
     CHECK(report.in_use_by[static_cast<std::size_t>(MemoryClass::gradient)] >= sum.bytes());
     sum.add(Array<float>::full({1000}, 0x1p-149f));
-    CHECK(sum.range().digits() == 5);
+    CHECK(sum.range().digit_count() == 5);
     sum.add(Array<float>::full({1000}, -0.0f));
     CHECK(sum.range().words_per_number() == 6);
     sum.add(Array<float>::full({1000}, 0x1p127f));
@@ -257,7 +257,7 @@ TEST_CASE("ExactSum: allocates only the digits that its exponents need") {
     detail::ExactSum<double> wide(Shape{});
     wide.add(Array<double>({}, {std::numeric_limits<double>::denorm_min()}));
     wide.add(Array<double>({}, {std::numeric_limits<double>::max()}));
-    CHECK(wide.range().digits() == 66);
+    CHECK(wide.range().digit_count() == 66);
 }
 
 TEST_CASE("ExactSum: arrays without elements can be summed") {
