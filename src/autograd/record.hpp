@@ -65,7 +65,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> make_node(Name&& name, T&& value, const std::tuple<Saves...>& saves,
                                                Backward&& backward, Inputs& inputs) {
     for_each_input(inputs, [&](const Var<T>& input) {
-        Var<T>::require_own_thread(name.text(), input.checked(name.text()));
+        Var<T>::require_own_thread(name.text(), input.node_or_throw(name.text()));
     });
     if (context.interceptor) [[unlikely]]
         if (Var<T> y = try_intercept<T>(name, value, saves, backward, inputs)) return y;

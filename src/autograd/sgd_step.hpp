@@ -16,7 +16,7 @@ template <class T> void sgd_step(const std::vector<Var<T>>& parameters, double l
     if (!(learning_rate >= 0 && learning_rate < std::numeric_limits<double>::infinity()))
         detail::throw_bad_learning_rate(learning_rate);
     for (std::size_t i = 0; i < parameters.size(); ++i)
-        if (parameters[i].checked("sgd_step").grad_flags & grad_flag::holds_average)
+        if (parameters[i].node_or_throw("sgd_step").grad_flags & grad_flag::holds_average)
             detail::throw_holds_average("sgd_step", i);
     std::size_t marked = 0;  // a parameter that is marked already is a duplicate
     while (marked < parameters.size() && !std::exchange(parameters[marked].node()->is_grad_target, true))

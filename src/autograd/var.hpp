@@ -40,7 +40,7 @@ public:
         return {gradient, Write::set};
     }
 
-    bool has_gradient() const { return detail::flush_and_has_gradient(grad_ref()); }
+    bool flush_and_has_gradient() const { return detail::flush_and_has_gradient(grad_ref()); }
     void clear_gradient() { detail::clear_gradient(grad_ref()); }
     [[gnu::always_inline]] GradientRef<T> grad_ref() const { return {&gradient, &value, &grad_flags}; }
     const char* op() const override { return state == detail::State::leaf ? "parameter" : "constant"; }
@@ -153,11 +153,11 @@ public:
     template <class Other> void operator/=(const Other&) { not_in_place<Other>(); }
 
     explicit operator bool() const { return node_ != nullptr; }
-    const T& value() const& { return checked("value").value; }
-    T value() const&& { return checked("value").value; }  // a copy, because the variable is a temporary
-    auto item() const { return detail::item(value()); }   // of a variable with a single element
+    const T& value() const& { return node_or_throw("value").value; }
+    T value() const&& { return node_or_throw("value").value; }  // a copy, because the variable is a temporary
+    auto item() const { return detail::item(value()); }         // of a variable with a single element
     const Shape& shape() const& { return detail::shape_of(value()); }
-    Shape shape() const&& { return detail::shape_of(checked("shape").value); }
+    Shape shape() const&& { return detail::shape_of(node_or_throw("shape").value); }
     // x[i] is the part at index i of the first axis. x.t() swaps the last two axes. Include shape_ops.hpp.
     Var operator[](std::int64_t i) const requires(!detail::Number<T>) { return at(*this, i); }
     Var t() const requires(!detail::Number<T>) { return transpose(*this); }
@@ -165,10 +165,10 @@ public:
     bool requires_grad() const { return node_ && node_->state != detail::State::constant; }
 
     // ---- the gradient, and changes of a leaf in place ----
-    bool has_grad() const { return node_ && node_->has_gradient(); }
+    bool has_grad() const { return node_ && node_->flush_and_has_gradient(); }
     [[nodiscard]] const T& grad() const& {
-        const detail::ValueNode<T>& node = checked("grad");
-        if (!node.has_gradient()) detail::throw_no_gradient(node, detail::describe(node.value));
+        const detail::ValueNode<T>& node = node_or_throw("grad");
+        if (!node.flush_and_has_gradient()) detail::throw_no_gradient(node, detail::describe(node.value));
         detail::mark_escaped(node.grad_flags);
         return node.gradient;
     }
@@ -184,7 +184,7 @@ public:
     // If the gradient is present, calls f(value, gradient), which changes the value in place through
     // value.writable(). A later backward() through an operation that saved the old value throws.
     template <class F> void update(F f) const {
-        if (leaf("update").has_gradient())
+        if (leaf("update").flush_and_has_gradient())
             modify_value([&](T& value) { f(value, std::as_const(node_->gradient)); }, "update");
     }
     // Replaces the value of a parameter in place, so that all handles see the new value. A later backward()
@@ -212,7 +212,7 @@ public:
     template <class F> void modify_grad(F f) const {
         detail::ValueNode<T>& node = leaf("modify_grad");
         detail::require_unlocked("modify_grad", node);
-        if (!node.has_gradient()) return;
+        if (!node.flush_and_has_gradient()) return;
         detail::account_as(node.gradient, MemoryClass::gradient);
         modify_in_place("modify_grad", f, &detail::ValueNode<T>::gradient);
     }
@@ -250,7 +250,7 @@ public:
         detail::unref(node);
         return nullptr;
     }
-    detail::ValueNode<T>& checked(const char* call) const {
+    detail::ValueNode<T>& node_or_throw(const char* call) const {
         if (!node_) [[unlikely]]
             detail::throw_empty(call);
         return *node_;
@@ -275,7 +275,7 @@ private:
     }
     [[gnu::always_inline]] void require_differentiable(const char* call, const T* seed,
                                                        std::uint64_t oldest_target_id) const {
-        detail::ValueNode<T>& node = checked(call);
+        detail::ValueNode<T>& node = node_or_throw(call);
         require_own_thread(call, node);
         if (node.state == detail::State::consumed && node.id > oldest_target_id)
             detail::BackwardPass::throw_consumed(call, &node);
@@ -295,13 +295,13 @@ private:
                         detail::describe(node.value));
     }
     detail::ValueNode<T>& unlocked_node(const char* call) const {
-        detail::ValueNode<T>& node = checked(call);
+        detail::ValueNode<T>& node = node_or_throw(call);
         require_own_thread(call, node);
         detail::require_unlocked(call, node);
         return node;
     }
     detail::ValueNode<T>& leaf(const char* call) const {
-        detail::ValueNode<T>& node = checked(call);
+        detail::ValueNode<T>& node = node_or_throw(call);
         require_own_thread(call, node);
         if (node.state == detail::State::constant)
             throw Error(call, "requires a parameter; this variable is a constant");
@@ -398,7 +398,7 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
     std::vector<SavedGradient> saved(xs.size());
     std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
     for (std::size_t i = 0; i < xs.size(); ++i) {
-        ValueNode<T>& node = xs[i].checked("grad");
+        ValueNode<T>& node = xs[i].node_or_throw("grad");
         Var<T>::require_own_thread("grad", node);
         if (!xs[i].requires_grad())
             throw Error("[grad] input " + std::to_string(i) + " of " + detail::describe(node.value) +

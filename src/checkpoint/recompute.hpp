@@ -36,7 +36,7 @@ template <class T> using SavedResults = std::vector<std::pair<std::size_t, Saved
 
 template <class Result> std::vector<const Node*> nodes_of(Result& y) {
     std::vector<const Node*> nodes;
-    each_var(y, [&](auto& result) { nodes.push_back(&result.checked("checkpoint")); });
+    each_var(y, [&](auto& result) { nodes.push_back(&result.node_or_throw("checkpoint")); });
     return nodes;
 }
 

@@ -31,13 +31,13 @@ public:
 
     // Sets the name of a variable that is drawn later.
     template <class T> Picture& name(const Var<T>& x, std::string text) {
-        names_[x.checked("picture").id] = std::move(text);
+        names_[x.node_or_throw("picture").id] = std::move(text);
         return *this;
     }
 
     // Draws the graph of `loss` in its current state, in the next lane.
     template <class T> void add(const Var<T>& loss, std::string lane = "") {
-        if (loss.checked("picture").state == detail::State::consumed)
+        if (loss.node_or_throw("picture").state == detail::State::consumed)
             detail::BackwardPass::throw_consumed("picture", loss.node());
         draw<T>(loss.node());
         box_of(loss.node()).role = detail::Diagram::Role::loss;
@@ -61,18 +61,18 @@ public:
         const KeepAlive hold(leaves);
         std::vector<T> before;  // each leaf's gradient before the current step; an arrow shows the difference
         for (const detail::ValueNode<T>* leaf : leaves)
-            before.push_back(leaf->has_gradient() ? leaf->gradient : T());
+            before.push_back(leaf->flush_and_has_gradient() ? leaf->gradient : T());
         std::vector<bool> any(leaves.size());
-        for (std::size_t i = 0; i < leaves.size(); ++i) any[i] = leaves[i]->has_gradient();
+        for (std::size_t i = 0; i < leaves.size(); ++i) any[i] = leaves[i]->flush_and_has_gradient();
         int current = -1;
         const auto arrived = [&] {  // labels the gradients that the last backward function sent to leaves
             for (std::size_t i = 0; current >= 0 && i < leaves.size(); ++i) {
                 // If the operation reads a leaf several times, the last edge shows the gradient.
                 detail::Diagram::Input* edge = nullptr;
                 int edges = 0;
-                for (detail::Diagram::Input& input :
-                     diagram_.boxes[static_cast<std::size_t>(current)].inputs) {
-                    if (input.from != boxes_.at(leaves[i]->id) || !leaves[i]->has_gradient()) continue;
+                for (auto& input : diagram_.boxes[static_cast<std::size_t>(current)].inputs) {
+                    if (input.from != boxes_.at(leaves[i]->id) || !leaves[i]->flush_and_has_gradient())
+                        continue;
                     input.back = true;
                     edge = &input;
                     ++edges;
@@ -81,7 +81,7 @@ public:
                     edge->gradient = text(any[i] ? zip(functor::Sub{}, leaves[i]->gradient, before[i])
                                                  : leaves[i]->gradient) +
                                      (edges > 1 ? " together" : "");
-                if (leaves[i]->has_gradient()) {
+                if (leaves[i]->flush_and_has_gradient()) {
                     before[i] = leaves[i]->gradient;
                     any[i] = true;
                 }
@@ -100,7 +100,7 @@ public:
         });
         arrived();
         for (const detail::ValueNode<T>* leaf : leaves)
-            if (leaf->has_gradient()) box_of(leaf).gradient = text(leaf->gradient);
+            if (leaf->flush_and_has_gradient()) box_of(leaf).gradient = text(leaf->gradient);
     }
 
     // Sets the width in pixels at which lines wrap.
@@ -135,7 +135,7 @@ private:
                 box.shape = to_string(detail::shape_of(shown.value));
             box.value = detail::has_memory(shown.value) ? text(shown.value) : "(freed)";
             if (box.role != detail::Diagram::Role::data)
-                box.gradient = shown.has_gradient() ? text(shown.gradient) : "-";
+                box.gradient = shown.flush_and_has_gradient() ? text(shown.gradient) : "-";
             for (const Node* input : node->inputs())
                 if (input) box.inputs.push_back({boxes_.at(input->id), false, ""});
             boxes_[id] = static_cast<int>(diagram_.boxes.size());

@@ -423,7 +423,7 @@ namespace detail {
 template <class S> class PendingValue {
 public:
     PendingValue(const Var<Array<S>>& parameter, Array<S> numbers) : parameter_(parameter) {
-        const ValueNode<Array<S>>& node = parameter_.checked("load");
+        const ValueNode<Array<S>>& node = parameter_.node_or_throw("load");
         Var<Array<S>>::require_own_thread("load", node);
         detail::require_unlocked("assign", node);
         detail::require_not_averaged("load", node.grad_flags);

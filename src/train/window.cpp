@@ -135,7 +135,7 @@ template <class S> void Window<S>::require_not_full(const char* call) const {
 }
 
 template <class S> void Window<S>::require_current_micro_batch(const V& sum) const {
-    const Node& node = sum.checked("add");
+    const Node& node = sum.node_or_throw("add");
     if (node.thread_id == detail::this_thread_id() && node.id < min_loss_id_)
         throw Error(
             "[window] add: this loss was recorded before the last begin_micro_batch() began, or in a window "
