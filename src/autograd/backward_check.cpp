@@ -34,7 +34,7 @@ void throw_not_fully_set(const char* op, std::size_t input, std::size_t elements
 
 void throw_assigned_instead_of_added(const char* op, std::size_t input, std::size_t elements) {
     throw Error(subject(op) + "assigned " + elements_of(input, elements) +
-                ", although into() returned Write::add; follow `how`, or use add()");
+                ", although into() returned Write::add; add to dst, as Into::how says, or use add()");
 }
 
 }  // namespace tally::backward_check

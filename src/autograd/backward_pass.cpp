@@ -14,7 +14,7 @@ void BackwardPass::run() {
         Node* node = queue_.pop();
         node->state = State::consumed;
         try {
-            if (hook && node->grad_flags) hook->call(hook->callable, *node);
+            if (hook && node->received_gradient()) hook->call(hook->callable, *node);
             if (instrumentation::detail::observer) [[unlikely]]
                 run_observed(*node);
             else

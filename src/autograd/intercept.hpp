@@ -23,12 +23,12 @@ namespace tally::detail {
 // OpInfoOf implements OpInfo for values of type T.
 template <class T> class OpInfoOf final : public OpInfo {
 public:
-    OpInfoOf(const char* name, bool becomes_node, T& computed, std::span<ValueNode<T>* const> inputs,
-             std::span<const SavedRef> saved_refs, std::optional<std::uint64_t> captured)
-        : OpInfo(name, becomes_node, &computed, inputs.size(), saved_refs, captured),
+    OpInfoOf(const char* name, bool result_needs_grad, T& computed, std::span<ValueNode<T>* const> inputs,
+             std::span<const SavedRef> refs, std::optional<std::uint64_t> checksum)
+        : OpInfo(name, result_needs_grad, &computed, inputs.size(), refs, checksum),
           value(computed),
           inputs_(inputs) {}
-    OpInput operand(std::size_t which) const override { return {inputs_[which], &inputs_[which]->value}; }
+    OpInput input(std::size_t which) const override { return {inputs_[which], &inputs_[which]->value}; }
     InputIdentity identity(std::size_t which) const override {
         const T& input = inputs_[which]->value;
         if constexpr (requires { input.storage(); })
@@ -72,10 +72,10 @@ private:
 template <class T> [[gnu::noinline]] Var<T> intercept(const char* op, T& value,
                                                       std::span<ValueNode<T>* const> inputs,
                                                       std::span<const SavedRef> saved,
-                                                      std::optional<std::uint64_t> captured_checksum) {
+                                                      std::optional<std::uint64_t> captures_checksum) {
     bool needs_grad = false;
     for (const ValueNode<T>* input : inputs) needs_grad = needs_grad || input->state != State::constant;
-    OpInfoOf<T> operation(op, context.recording && needs_grad, value, inputs, saved, captured_checksum);
+    OpInfoOf<T> operation(op, context.recording && needs_grad, value, inputs, saved, captures_checksum);
     return context.interceptor->on_operation(operation) ? Var<T>()
                                                         : CheckpointProxyNode<T>::of(std::move(value));
 }
@@ -98,7 +98,7 @@ std::array<SavedRef, sizeof...(Saves)> saved_refs(const std::tuple<Saves...>& sa
 }
 
 // Returns a checksum of the numbers that a backward function captured, unless they cannot be compared.
-template <class Backward> std::optional<std::uint64_t> captured_checksum_of(const Backward& backward) {
+template <class Backward> std::optional<std::uint64_t> captures_checksum_of(const Backward& backward) {
     if constexpr (std::has_unique_object_representations_v<Backward>)
         return checksum_of(&backward, sizeof backward);
     if (sizeof backward == 1) return 0;  // no captured numbers

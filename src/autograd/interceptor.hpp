@@ -33,14 +33,14 @@ struct SavedRef {
 class OpInfo {
 public:
     const char* const op;
-    const bool needs_grad;       // if it is false, the result becomes a constant
-    const void* const result;    // the address of the result
-    const std::size_t operands;  // the number of operands
+    const bool needs_grad;     // if it is false, the result becomes a constant
+    const void* const result;  // the address of the result
+    const std::size_t input_count;
     const std::span<const SavedRef> saved;
-    const std::optional<std::uint64_t> captured_checksum;  // of the backward function's captures, if known
+    const std::optional<std::uint64_t> captures_checksum;  // of what the backward function captured, if known
 
-    // `which` is the index of an operand.
-    virtual OpInput operand(std::size_t which) const = 0;
+    // `which` is the index of an input.
+    virtual OpInput input(std::size_t which) const = 0;
     virtual InputIdentity identity(std::size_t which) const = 0;
     virtual memory::detail::Storage* buffer(std::size_t which) const = 0;  // null for a number
     virtual std::uint64_t result_checksum() const = 0;
@@ -49,9 +49,14 @@ public:
     virtual void drop_result() = 0;
 
 protected:
-    OpInfo(const char* name, bool makes_node, const void* y, std::size_t count,
-           std::span<const SavedRef> refs, std::optional<std::uint64_t> sum)
-        : op(name), needs_grad(makes_node), result(y), operands(count), saved(refs), captured_checksum(sum) {}
+    OpInfo(const char* name, bool result_needs_grad, const void* result_address, std::size_t inputs,
+           std::span<const SavedRef> saved_refs, std::optional<std::uint64_t> checksum)
+        : op(name),
+          needs_grad(result_needs_grad),
+          result(result_address),
+          input_count(inputs),
+          saved(saved_refs),
+          captures_checksum(checksum) {}
     ~OpInfo() = default;
 };
 

@@ -35,9 +35,8 @@ void throw_wrong_thread(const char* call, const Node& node) {
     if (context.thread_id == graphless_thread_id)
         throw GraphUsedDuringCheck(std::string("[") + call + "] a backward function uses '" + node.op() +
                                    "' during its check; run the function without the check");
-    throw Error(std::string("[") + call + "] '" + node.op() + "' was recorded in thread " +
-                std::to_string(node.thread_id) + " and is used in thread " +
-                std::to_string(this_thread_id()) + "; a graph belongs to one thread");
+    throw Error(call, "'", node.op(), "' was recorded in thread ", node.thread_id, " and is used in thread ",
+                this_thread_id(), "; a graph belongs to one thread");
 }
 
 void throw_empty(const char* call) {
@@ -52,8 +51,7 @@ void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameter
     std::sort(parameters.begin(), parameters.end());
     for (std::size_t i = 1; i < parameters.size(); ++i)
         if (parameters[i].first == parameters[i - 1].first)
-            throw Error("[sgd_step] parameters " + std::to_string(parameters[i - 1].second) + " and " +
-                        std::to_string(parameters[i].second) +
+            throw Error("sgd_step", "parameters ", parameters[i - 1].second, " and ", parameters[i].second,
                         " are the same variable, which would be stepped twice; pass it once");
 }
 
@@ -70,14 +68,13 @@ void throw_no_gradient(const Node& node, const std::string& description) {
 }
 
 void throw_gradient_not_needed(std::size_t input) {
-    throw Error("[gradient] input " + std::to_string(input) + " requires no gradient; check needs_grad(" +
-                std::to_string(input) + ") first");
+    throw Error("gradient", "input ", input, " requires no gradient; check needs_grad(", input, ") first");
 }
 
 void throw_no_such_input(std::size_t input, std::size_t count) {
-    throw Error("[gradient] the backward function of '" + std::string(context.current_node->op()) +
-                "' uses input " + std::to_string(input) + ", but the operation has " + std::to_string(count) +
-                (count == 1 ? " input" : " inputs") + "; the first input has number 0");
+    throw Error("gradient", "the backward function of '", context.current_node->op(), "' uses input ", input,
+                ", but the operation has ", count, count == 1 ? " input" : " inputs",
+                "; the first input has number 0");
 }
 
 void throw_no_gradient_written(const char* op, std::size_t input, const std::string& description) {

@@ -53,6 +53,7 @@ public:
         return static_cast<std::int64_t>(detail::context.next_id - 1 - detail::context.nodes_destroyed);
     }
     // ---- for the engine ----
+    bool received_gradient() const { return grad_flags & grad_flag::present; }
     // Runs the backward function, and then drops the inputs, the saved values and the BackwardPass's
     // reference to this node. If the backward function throws, the BackwardPass keeps the reference.
     virtual void backward(detail::BackwardPass&) = 0;

@@ -126,7 +126,7 @@ public:
         run_backward(backward_pass, [this] { call_backward(!this->is_grad_target); });
     }
     template <class Call> [[gnu::always_inline]] void run_backward(BackwardPass& backward_pass, Call call) {
-        if (inputs_.enqueue_inputs(backward_pass) && this->grad_flags) {
+        if (inputs_.enqueue_inputs(backward_pass) && this->received_gradient()) {
             context.current_node = this;
             call();
             inputs_.account_gradients();

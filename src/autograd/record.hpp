@@ -48,11 +48,11 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
                                                    const Backward& backward, Inputs& inputs) {
     // `value` can stay in registers, because intercept() receives the address of `computed` instead.
     T computed = std::move(value);
-    const auto operands = nodes_of<T>(inputs);
+    const auto nodes = nodes_of<T>(inputs);
     const auto saved = saved_refs(saves, &value, &computed);
     Var<T> y =
-        intercept<T>(name.text(), computed, operands, saved,
-                     std::is_same_v<Name, RuntimeName> ? std::nullopt : captured_checksum_of(backward));
+        intercept<T>(name.text(), computed, nodes, saved,
+                     std::is_same_v<Name, RuntimeName> ? std::nullopt : captures_checksum_of(backward));
     if (y)
         release_inputs<T>(inputs);
     else

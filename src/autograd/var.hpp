@@ -192,8 +192,8 @@ public:
     void assign(const T& value) const requires(!detail::Number<T>) {
         detail::ValueNode<T>& node = leaf("assign");
         if (node.value.shape() != value.shape())
-            throw Error("[assign] a parameter of " + to_string(node.value.shape()) +
-                        " was given a value of " + to_string(value.shape()));
+            throw Error("assign", "a parameter of ", node.value.shape(), " was given a value of ",
+                        value.shape());
         detail::require_unlocked("assign", node);
         detail::require_not_averaged("assign", node.grad_flags);
         if (!detail::has_memory(value)) detail::fail_without_memory("assign");
@@ -283,8 +283,7 @@ private:
             throw Error(std::string("[") + call + "] a running backward() already uses the graph of this '" +
                         node.op() + "'; call " + call + "() outside that backward()");
         if (node.state == detail::State::constant)
-            throw Error(std::string("[") + call + "] nothing to differentiate: this value of " +
-                        detail::describe(node.value) +
+            throw Error(call, "nothing to differentiate: this value of ", detail::describe(node.value),
                         " depends on no parameter; was it made inside NoGrad, or detached?");
         if (seed && !detail::has_memory(*seed)) detail::fail_without_memory("seed");
         if (!seed && !detail::has_one_element(node.value))
@@ -331,10 +330,10 @@ private:
             node.value = detail::nans_like(node.gradient);
         else
             free_grad();
-        throw Error(
-            call, "the function left the parameter of ", detail::describe(node.gradient), " without ",
-            of_value ? "a value, so the value is now NaN; assign() new numbers, and " : "a gradient; ",
-            "let the function write to the array, or replace the array by an array with memory");
+        throw Error(call, "the function left the parameter of ", detail::describe(node.gradient),
+                    " without a ",
+                    of_value ? "value, so the value is now NaN; assign() new numbers. " : "gradient. ",
+                    "In the function, write to the array or replace it by an array with memory");
     }
 
     detail::ValueNode<T>* node_ = nullptr;
@@ -401,11 +400,10 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
         ValueNode<T>& node = xs[i].node_or_throw("grad");
         Var<T>::require_own_thread("grad", node);
         if (!xs[i].requires_grad())
-            throw Error("[grad] input " + std::to_string(i) + " of " + detail::describe(node.value) +
+            throw Error("grad", "input ", i, " of ", describe(node.value),
                         " is a constant: it has no gradient");
         if (node.is_grad_target)
-            throw Error("[grad] input " + std::to_string(i) + " of " + detail::describe(node.value) +
-                        " is asked for twice");
+            throw Error("grad", "input ", i, " of ", describe(node.value), " is asked for twice");
         saved[i].save(node);
         if (node.id < oldest) oldest = node.id;
     }
@@ -413,8 +411,8 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
     std::vector<T> found;
     for (std::size_t i = 0; i < xs.size(); ++i) {
         if (!xs[i].has_grad())
-            throw Error("[grad] no gradient arrived at input " + std::to_string(i) + " of " +
-                        detail::describe(xs[i].value()) + ": the result does not depend on it");
+            throw Error("grad", "no gradient arrived at input ", i, " of ", describe(xs[i].value()),
+                        ": the result does not depend on it");
         found.push_back(std::move(xs[i].node()->gradient));
     }
     return found;

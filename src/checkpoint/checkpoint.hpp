@@ -107,7 +107,7 @@ public:
     const char* op() const override { return "checkpoint"; }
     std::vector<Node*> inputs() const override { return node_ ? node_->inputs() : std::vector<Node*>(); }
     void backward(BackwardPass& backward_pass) override {
-        if (this->grad_flags && backward_pass.enqueue_if_needed(node_)) {
+        if (this->received_gradient() && backward_pass.enqueue_if_needed(node_)) {
             node_->gradients[which_] = this->gradient;
             node_->arrived[which_] = true;
         }

@@ -15,10 +15,10 @@ std::size_t CheckpointTrace::operation_of(const Node& node) const {
 
 void CheckpointTrace::note_saved_value(const SavedRef& value, const OpInfo& operation) {
     if (value.address == operation.result) return saves_own_result_.push_back(next_index());
-    for (std::size_t i = 0; i < operation.operands; ++i) {
-        const OpInput operand = operation.operand(i);
-        if (operand.value != value.address) continue;
-        if (operand.node->id >= first_inner_id_) need(operation_of(*operand.node));
+    for (std::size_t i = 0; i < operation.input_count; ++i) {
+        const OpInput input = operation.input(i);
+        if (input.value != value.address) continue;
+        if (input.node->id >= first_inner_id_) need(operation_of(*input.node));
         return;
     }
     need(next_index());  // only this operation can compute the saved value

@@ -18,19 +18,20 @@ std::uint64_t CheckpointTrace::stable_id(const Node& operand) const {
 
 // Returns a checksum of the captured values, the saved labels or indices, and the identities of the operands.
 std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
-    std::uint64_t sum = operation.captured_checksum.value_or(0);
-    for (const SavedRef& ref : operation.saved)
-        if (log_.has_checksums && ref.checksum && ref.address) sum = mixed(sum, ref.checksum(ref.address));
-    for (std::size_t i = 0; i < operation.operands; ++i)
-        sum = mixed(sum, stable_id(*operation.operand(i).node));
+    std::uint64_t sum = operation.captures_checksum.value_or(0);
+    for (const SavedRef& value : operation.saved)
+        if (log_.has_checksums && value.checksum && value.address)
+            sum = mixed(sum, value.checksum(value.address));
+    for (std::size_t i = 0; i < operation.input_count; ++i)
+        sum = mixed(sum, stable_id(*operation.input(i).node));
     return sum;
 }
 
 // Adds operands from outside the function to `outer_inputs_` of this trace and all enclosing traces. An
 // intermediate result adds only its version, because Revolve may recompute the result in a different buffer.
 void CheckpointTrace::note_outer_inputs(const OpInfo& operation) {
-    for (std::size_t i = 0; i < operation.operands; ++i) {
-        const Node& node = *operation.operand(i).node;
+    for (std::size_t i = 0; i < operation.input_count; ++i) {
+        const Node& node = *operation.input(i).node;
         if (node.id >= first_inner_id_) continue;
         const bool keeps_buffer = node.state == State::leaf || node.state == State::constant;
         if (parameters_read && node.state == State::leaf) parameters_read->push_back(&node);

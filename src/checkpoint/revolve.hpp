@@ -124,7 +124,7 @@ public:
     std::vector<Node*> inputs() const override { return {input_}; }
 
     void backward(detail::BackwardPass& backward_pass) override {
-        if (this->grad_flags) {
+        if (this->received_gradient()) {
             T input = run_->input_of(which_);
             const bool differs = log_.has_checksums && detail::checksum(input) != checksum_of_input_;
             if (!detail::has_memory(input_->value)) input_->value = std::move(input);

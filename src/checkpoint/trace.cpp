@@ -52,7 +52,7 @@ void CheckpointTrace::log_op(const OpInfo& operation) {
     for (const SavedRef& value : operation.saved)
         if (value.address) note_saved_value(value, operation);
     // If captured values have no checksum, only a recomputed result can show that these values changed.
-    if (!operation.captured_checksum) need(next_index());
+    if (!operation.captures_checksum) need(next_index());
     if (instrumentation::detail::observer) notify_without_node(operation.op, operation.result_info());
     note_outer_inputs(operation);
     log_.operations.push_back({operation.op, log_.has_checksums ? operation.result_checksum() : 0,

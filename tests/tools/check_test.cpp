@@ -70,7 +70,7 @@ const Rule requests_only = [](GradInputs<A> to, const A&, const A&, const A&) { 
 
 constexpr const char* assigned_all =
     "[check] the backward function of 'doubled' assigned 3 elements of the gradient of input 0, although "
-    "into() returned Write::add; follow `how`, or use add()";
+    "into() returned Write::add; add to dst, as Into::how says, or use add()";
 
 }  // namespace
 

@@ -16,8 +16,7 @@ template <class Forward, class Backward, class T, class... Rest>
 Var<T> custom(std::string name, Forward forward, Backward backward, Var<T> first, Rest... rest) {
     T y = forward(std::as_const(first).value(), std::as_const(rest).value()...);
     if (!detail::has_memory(y))
-        throw Error("[" + name +
-                    "] its forward function returned an array without memory; return a new array");
+        throw Error(name, "its forward function returned an array without memory; return a new array");
     return detail::record_as(detail::RuntimeName{std::move(name)}, std::move(y),
                              save(y, first.value(), rest.value()...), std::move(backward), std::move(first),
                              std::move(rest)...);

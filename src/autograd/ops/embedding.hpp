@@ -22,8 +22,7 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
     if (table.rank() == 0) throw Error("[embedding] a single number has no rows");
     detail::require_valid_rows("embedding", indices, table);
     if (padding && (*padding < -table[0] || *padding >= table[0]))
-        throw Error("[embedding] the padding " + std::to_string(*padding) + " is outside the rows of " +
-                    to_string(table));
+        throw Error("embedding", "the padding ", *padding, " is outside the rows of ", table);
 
     const auto count = indices.size(), height = static_cast<std::size_t>(table[0]);
     const auto width = detail::stride_of(table, 0);
