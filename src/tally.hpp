@@ -13,7 +13,7 @@
 #include "tally/autograd/ops/custom.hpp"
 #include "tally/autograd/ops/dropout.hpp"
 #include "tally/autograd/ops/embedding.hpp"
-#include "tally/autograd/ops/norm.hpp"
+#include "tally/autograd/ops/layer_norm.hpp"
 #include "tally/autograd/ops/where.hpp"
 #include "tally/autograd/record.hpp"
 #include "tally/autograd/save_for_backward.hpp"

@@ -13,8 +13,8 @@
 namespace tally {
 
 namespace detail {
-// Returns the extents of x (items, features, ...) as (items, features, rest). Throws Error unless `gain` and
-// `bias` have one number for each feature. `names` stands for the two arguments in the error.
+// Returns the extents of x (items, features, ...): `outer` items, `reduced` features, `inner` numbers of each.
+// Throws Error unless `gain` and `bias` have one number per feature. The error calls the two `names`.
 ReduceDims plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias,
                            const char* names = "gain and bias");
 

@@ -5,9 +5,9 @@
 #include "catch.hpp"
 #include "tally/array/array.hpp"
 #include "tally/autograd/ops/batch_norm.hpp"
+#include "tally/autograd/ops/layer_norm.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"
-#include "tally/autograd/ops/norm.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/tensor.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "tally/autograd/ops/norm.hpp"
+#include "tally/autograd/ops/layer_norm.hpp"
 #include "tally/train/image_layers.hpp"
 #include "tally/train/micro_batch.hpp"
 

@@ -9,7 +9,7 @@
 #include "tally/autograd/ops/conv.hpp"
 #include "tally/autograd/ops/dropout.hpp"
 #include "tally/autograd/ops/embedding.hpp"
-#include "tally/autograd/ops/norm.hpp"
+#include "tally/autograd/ops/layer_norm.hpp"
 #include "tally/autograd/ops/where.hpp"
 
 // clang-format off

@@ -24,7 +24,7 @@ template <FixedName Name, class S> Var<Array<S>> record_reshape(Var<Array<S>> x,
 }  // namespace detail
 
 // Reshapes x. The result shares the buffer of x, and the first gradient of x shares the buffer of dy.
-template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
+template <class S, std::same_as<Shape> AShape> Var<Array<S>> reshape(Var<Array<S>> x, const AShape& shape) {
     return detail::record_reshape<"reshape">(std::move(x), shape);
 }
 
