@@ -100,8 +100,7 @@ template <class S> Array<S> Array<S>::clone() const {
 
 template <class S> Array<S> Array<S>::reshaped(const Shape& shape) const {
     if (shape.size() != size())
-        throw Error("[reshape] " + to_string(shape_) + " has " + std::to_string(size()) + " elements, but " +
-                    to_string(shape) + " has " + std::to_string(shape.size()));
+        throw Error("reshape", shape_, " has ", size(), " elements, but ", shape, " has ", shape.size());
     Array same = *this;
     same.shape_ = shape;
     return same;

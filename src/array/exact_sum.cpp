@@ -98,7 +98,8 @@ private:
     bool negative_ = false;
 };
 
-// Rounds to nearest, ties to even. Rounding up to a power of two can make the result infinite.
+// Rounds to nearest, ties to even. In `word`, the leading 1 of the significand adds 1 to the exponent, as
+// IEEE 754 requires. Rounding up to a power of two can make the result infinite.
 template <class S> S rounded(const SignedDigits& sum, int bit_length) {
     using F = Format<S>;
     const int exponent = std::max(bit_length - (F::fraction_bits + 1), 0);

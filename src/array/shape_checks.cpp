@@ -34,12 +34,12 @@ void fail_slice_range(std::int64_t from, std::int64_t to, int axis, const Shape&
 
 // Losses do not broadcast, because the shapes (n, 1) and (n) would give n * n differences.
 void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& target) {
-    const std::string way_out =
+    const std::string remedy =
         prediction.size() == target.size()
             ? "write reshape(prediction, " + extents(target) + ")"
             : "if a target should repeat, write broadcast_to(target, " + extents(prediction) + ")";
     throw Error(std::string("[") + op + "] prediction and target must have the same shape; they are " +
-                to_string(prediction) + " and " + to_string(target) + ": " + way_out);
+                to_string(prediction) + " and " + to_string(target) + ": " + remedy);
 }
 
 void require_cross_entropy_args(const Shape& logits, const Shape& labels, double smoothing) {

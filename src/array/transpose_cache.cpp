@@ -41,16 +41,16 @@ template <class S> Array<S> transposed(const Array<S>& matrix) {
 
 template <class S> const S* TransposeCache<S>::find_or_add(const Array<S>& b, const Product& p) {
     if (!worth_keeping(b, p)) return nullptr;
-    std::erase_if(all_, [](const Kept& each) {  // weights that were modified or freed
+    std::erase_if(entries_, [](const Entry& each) {  // weights that were modified or freed
         return each.version != version_of(each.weight) ||
                memory::detail::ref_count(each.weight.storage()) == 1;
     });
-    auto kept = std::ranges::find_if(all_, [&](const Kept& each) {
+    auto entry = std::ranges::find_if(entries_, [&](const Entry& each) {
         return each.weight.data() == b.data() && each.weight.size() == b.size() && each.rows == p.n;
     });
-    if (kept == all_.end()) kept = all_.insert(kept, {b, version_of(b), p.n});
-    if (++kept->uses == copy_at_use) kept->transposed_copy = transposed_copy(b, p);
-    return kept->transposed_copy.data();
+    if (entry == entries_.end()) entry = entries_.insert(entry, {b, version_of(b), p.n});
+    if (++entry->uses == copy_at_use) entry->transposed_copy = transposed_copy(b, p);
+    return entry->transposed_copy.data();
 }
 
 template <class S>

@@ -21,19 +21,19 @@ public:
     // If b has a transposed copy, multiplies by the copy and returns true. The cache copies b only after
     // several uses, because the copy would not pay in a Window with few micro-batches.
     bool multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c);
-    void clear() { all_.clear(); }  // call it before a step, which otherwise copies all weights in the cache
+    void clear() { entries_.clear(); }  // call it before a step, which otherwise copies each weight
 
 private:
-    struct Kept {
+    struct Entry {
         Array<S> weight;  // shares the buffer, so that no other array gets the same address
         std::uint32_t version;
-        std::size_t rows;  // of the matrix in the product: the weight may have been reshaped
+        std::size_t rows;  // of the matrix in the product; the weight may have another shape
         std::size_t uses = 0;
         Array<S> transposed_copy = {};
     };
     // Returns the transposed copy of the row-major matrix b (k, n), or null if b has none.
     const S* find_or_add(const Array<S>& b, const Product& p);
-    std::vector<Kept> all_;
+    std::vector<Entry> entries_;
 };
 
 extern template Array<float> transposed(const Array<float>&);

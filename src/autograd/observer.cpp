@@ -9,19 +9,19 @@ void notify_without_node(const char* op, const ValueInfo& value) {
     instrumentation::detail::observer->on_forward({op, nullptr, value, {}});
 }
 
-std::size_t other_save_count(const ForwardEvent& operation, const ValueInfo& kept) {
-    const auto own_saves = std::ranges::count(operation.saved, kept.storage, &ValueInfo::storage);
-    return memory::detail::saved_count(kept.storage) - static_cast<std::size_t>(own_saves);
+std::size_t other_save_count(const ForwardEvent& operation, const ValueInfo& value) {
+    const auto own_saves = std::ranges::count(operation.saved, value.storage, &ValueInfo::storage);
+    return memory::detail::saved_count(value.storage) - static_cast<std::size_t>(own_saves);
 }
 
 std::size_t newly_saved_bytes(const ForwardEvent& operation) {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < operation.saved.size(); ++i) {
-        const ValueInfo& kept = operation.saved[i];
-        if (!kept.storage || memory::detail::memory_class(kept.storage) != MemoryClass::saved) continue;
-        const bool first = std::ranges::find(operation.saved, kept.storage, &ValueInfo::storage) ==
+        const ValueInfo& value = operation.saved[i];
+        if (!value.storage || memory::detail::memory_class(value.storage) != MemoryClass::saved) continue;
+        const bool first = std::ranges::find(operation.saved, value.storage, &ValueInfo::storage) ==
                            operation.saved.begin() + static_cast<std::ptrdiff_t>(i);
-        if (first && other_save_count(operation, kept) == 0) bytes += kept.bytes;
+        if (first && other_save_count(operation, value) == 0) bytes += value.bytes;
     }
     return bytes;
 }
@@ -29,9 +29,9 @@ std::size_t newly_saved_bytes(const ForwardEvent& operation) {
 std::size_t output_bytes(const ForwardEvent& operation) {
     const memory::detail::Storage* const storage = operation.value.storage;
     if (!storage) return 0;
-    const auto kept =
+    const auto own_saves =
         static_cast<std::size_t>(std::ranges::count(operation.saved, storage, &ValueInfo::storage));
-    return memory::detail::ref_count(storage) == 1 + kept ? operation.value.bytes : 0;
+    return memory::detail::ref_count(storage) == 1 + own_saves ? operation.value.bytes : 0;
 }
 
 }  // namespace tally::detail

@@ -51,8 +51,8 @@ public:
 namespace detail {
 // Returns the bytes of the buffers that this operation was the first to save.
 std::size_t newly_saved_bytes(const ForwardEvent& operation);
-// Returns how many times operations other than `operation` have saved the buffer of the value `kept`.
-std::size_t other_save_count(const ForwardEvent& operation, const ValueInfo& kept);
+// Returns how many times operations other than `operation` have saved the buffer of `value`.
+std::size_t other_save_count(const ForwardEvent& operation, const ValueInfo& value);
 // Returns the bytes of the result's buffer, or 0 if the result shares the buffer of an operand.
 std::size_t output_bytes(const ForwardEvent& operation);
 

@@ -116,10 +116,10 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
 
 // Returns x[i], an array without the first axis. A negative i counts from the end of the axis.
 template <class S> Var<Array<S>> at(Var<Array<S>> x, std::int64_t i) {
-    const std::int64_t from = detail::checked_row("at", x.shape(), i);
-    Var<Array<S>> row = slice(std::move(x), 0, from, from + 1);
-    const Shape shape = detail::squeezed(row.shape(), {0});
-    return detail::record_reshape<"at">(std::move(row), shape);
+    const std::int64_t row = detail::checked_row("at", x.shape(), i);
+    Var<Array<S>> part = slice(std::move(x), 0, row, row + 1);
+    const Shape shape = detail::squeezed(part.shape(), {0});
+    return detail::record_reshape<"at">(std::move(part), shape);
 }
 
 // Joins arrays along `axis`. The extents of all axes except `axis` must be equal.
@@ -186,10 +186,10 @@ template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std:
 // Selects rows of x, in any order and with repetitions. A negative index counts from the last row.
 template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Shape& shape = x.shape();
-    const Array<std::int32_t> from_the_front = detail::rows_from_front(index, shape);
+    const Array<std::int32_t> front_index = detail::rows_from_front(index, shape);
     const auto height = static_cast<std::size_t>(shape[0]);
     const auto count = index.size(), width = detail::stride_of(shape, 0);
-    const Array<std::int32_t> on_device = from_the_front.to(x.value().device());
+    const Array<std::int32_t> on_device = front_index.to(x.value().device());
     Array<S> y =
         Array<S>::empty(detail::with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
     detail::kernels_for("rows", x.value()).rows(x.value().data(), on_device.data(), y.raw(), count, width);
