@@ -19,9 +19,8 @@ std::uint64_t CheckpointTrace::stable_id(const Node& operand) const {
 // Returns a checksum of the captured values, the saved labels or indices, and the identities of the operands.
 std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     std::uint64_t sum = operation.captures_checksum.value_or(0);
-    for (const SavedRef& value : operation.saved)
-        if (log_.has_checksums && value.checksum && value.address)
-            sum = mixed(sum, value.checksum(value.address));
+    for (const SavedRef& ref : operation.saved)
+        if (log_.has_checksums && ref.checksum && ref.address) sum = mixed(sum, ref.checksum(ref.address));
     for (std::size_t i = 0; i < operation.input_count; ++i)
         sum = mixed(sum, stable_id(*operation.input(i).node));
     return sum;
