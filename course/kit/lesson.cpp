@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "course/kit/compare.hpp"
+#include "course/kit/page.hpp"
 #include "course/kit/running.hpp"
 
 namespace tally::lesson {
@@ -108,6 +109,14 @@ bool Table::all(std::string_view name, std::string_view words) const {
 Table table(std::vector<std::string> columns) {
     const std::size_t id = Running::now().open_table(columns);
     return Table(id, std::move(columns));
+}
+
+void ask(std::string_view id, const std::vector<Named>& values) {
+    auto& running = Running::now();
+    if (!running.lesson().page) throw std::logic_error("[ask] this lesson has no page");
+    Values texts;
+    for (const auto& [name, value] : values) texts.emplace_back(name, value.text);
+    running.ask(prediction_of(*running.lesson().page, id, texts, settings_changed()));
 }
 
 void predict(std::string_view question, const std::vector<Option>& options, const Hints& hints,

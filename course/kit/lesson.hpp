@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "course/kit/numbers.hpp"
 #include "course/kit/parameters.hpp"
 #include "course/kit/prediction.hpp"
+#include "course/kit/wording.hpp"
 #include "tally/kernels/device.hpp"
 
 namespace tally::lesson {
@@ -26,6 +28,8 @@ struct Where {
     }
 };
 
+struct Page;
+
 // ---- A lesson and its main() -------------------------------------------------------------------
 
 struct Lesson {
@@ -37,6 +41,7 @@ struct Lesson {
     std::string dtype = "float32";                 // the default of --dtype
     std::string device = "cpu";                    // the default of --device
     std::vector<LessonParameter> parameters = {};  // numbers that the learner may change
+    std::shared_ptr<const Page> page = {};         // the questions; null if the lesson calls predict()
 };
 
 // Parses the flags, runs the lesson for the chosen scalar type, and returns the exit code of the program.
@@ -57,6 +62,15 @@ const Options& options();  // of the running lesson
 
 void step(std::string_view sentence);  // ends the previous step; step mode waits for a key there
 void note(std::string_view sentence);  // one more sentence in the same step
+template <class... T>
+requires(sizeof...(T) > 0) void step(std::string_view pattern,
+                                     const T&... values) {  // each {} of the pattern is replaced by a value
+    step(say(pattern, values...));
+}
+template <class... T>
+requires(sizeof...(T) > 0) void note(std::string_view pattern, const T&... values) {
+    note(say(pattern, values...));
+}
 
 // Shows the 1 to 3 source lines that follow this call, with their file and line numbers.
 void code(int lines, Where where = Where::here());
@@ -104,6 +118,13 @@ private:
 [[nodiscard]] Table table(std::vector<std::string> columns);
 
 // ---- Predict, then reveal ----------------------------------------------------------------------
+
+// Begins a step and asks a question of the lesson's page. {{"n", n}} replaces {n} in its texts by the value of n.
+struct Named {
+    std::string name;
+    Filling value;
+};
+void ask(std::string_view id, const std::vector<Named>& values = {});
 
 // Begins a step and asks a question with several options, such as {right("3"), wrong("1", "...")}. Exactly
 // one option is right. Each wrong option explains its mistake. `why` explains the answer.

@@ -90,20 +90,48 @@ void shuffle(Prediction& prediction, std::uint64_t seed, int lesson) {
     prediction.answer = static_cast<std::size_t>(answer - options.begin());
 }
 
+std::optional<double> number_in(std::string text) {
+    std::replace(text.begin(), text.end(), ',', '.');
+    std::erase(text, ' ');
+    if (text.find_first_not_of("0123456789.eE+-^/") != std::string::npos) return std::nullopt;
+    const char* at = text.c_str();
+    const auto factor = [&at]() -> double {  // NaN: there is no number
+        const auto plain = [&at] {
+            char* end = nullptr;
+            const double number = std::strtod(at, &end);
+            return std::exchange(at, end) == end ? std::nan("") : number;
+        };
+        const bool negative = *at == '-';
+        if (negative) ++at;
+        double number = *at == '-' ? std::nan("") : plain();
+        if (*at == '^') {
+            ++at;
+            number = std::pow(number, plain());
+        }
+        return negative ? -number : number;
+    };
+    double number = factor();
+    if (*at == '/') {
+        ++at;
+        number /= factor();
+    }
+    if (*at != '\0' || !std::isfinite(number)) return std::nullopt;
+    return number;
+}
+
 std::optional<Try> parse_try(const Prediction& prediction, const std::string& typed) {
-    char* end = nullptr;
-    const double number = std::strtod(typed.c_str(), &end);
-    if (typed.empty() || *end != '\0' || !std::isfinite(number)) return std::nullopt;
+    const auto number = number_in(typed);
+    if (!number) return std::nullopt;
     Try one{std::nullopt, typed};
     for (std::size_t i = 0; i < prediction.options.size(); ++i) {
-        if (close(number, prediction.options[i].value, prediction.within)) one.choice = i;
+        if (close(*number, prediction.options[i].value, prediction.within)) one.choice = i;
     }
     return one;
 }
 
 std::string reply_to(const Prediction& prediction, const Try& wrong) {
     if (wrong.choice) return prediction.options[*wrong.choice].mistake;
-    const double typed = std::strtod(wrong.typed.c_str(), nullptr);
+    const double typed = number_in(wrong.typed).value_or(0);
     const double right = prediction.options[prediction.answer].value;
     if (right != 0 && close(-typed, right, prediction.within)) return "The answer has the other sign.";
     return typed > right ? "The answer is smaller." : "The answer is larger.";

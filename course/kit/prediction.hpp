@@ -78,6 +78,9 @@ std::vector<TypedNumber> distinct(const std::vector<TypedNumber>& numbers);
 // seeds begin at a multiple of n, each option has each position exactly once.
 void shuffle(Prediction& prediction, std::uint64_t seed, int lesson);
 
+// Returns the value of a number as people write it: 2/3, -0.5, 0,0625, 0.9^4 or 14 949.
+std::optional<double> number_in(std::string text);
+
 // Parses the typed text as an answer. Returns std::nullopt if the text is not a number.
 std::optional<Try> parse_try(const Prediction& prediction, const std::string& typed);
 // Returns the explanation of a known mistake, or a comparison with the right answer for other mistakes.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <cstring>
 
 #include "course/kit/files.hpp"
 #include "course/kit/open_file.hpp"
@@ -221,7 +222,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
                     fmt::format("{}  h: a hint, then another; s or page down: the answer. b: back, g: write "
                                 "the pictures to "
                                 "files, q: leave.",
-                                prediction.is_typed ? "Digits, minus, point and e, then ENTER: your answer."
+                                prediction.is_typed ? "A number such as -0.5 or 2/3, then ENTER: your answer."
                                                     : what + ": your answer."));
                 break;
             case Key::checks:
@@ -229,7 +230,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
             case Key::digit:
             case Key::other:
                 say(prediction.is_typed
-                        ? "A number such as -0.5, then ENTER, or s to see the answer (q quits)."
+                        ? "Type a number such as -0.5 or 2/3, then ENTER, or s to see the answer (q quits)."
                         : fmt::format("Press 1 to {}, or s to see the answer (q quits).",
                                       prediction.options.size()));
                 typed.clear();
@@ -240,14 +241,14 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
     }
 }
 
-// Reads a number, and returns the first key that is not part of the number. ENTER submits the number.
+// Reads a number, and returns the first other key that has a meaning. ENTER submits the number.
 KeyPress StepViewer::read_number(std::string& typed) {
     constexpr std::size_t longest = 24;
     for (;;) {
         const KeyPress press = read_key();
         const bool rubs_out = press.byte == 127 || press.byte == 8;
         const bool belongs =
-            press.key == Key::digit || press.byte == '-' || press.byte == '.' || press.byte == 'e';
+            press.key == Key::digit || (press.byte != 0 && std::strchr("-.,/^e", press.byte) != nullptr);
         if (rubs_out) {
             if (typed.empty()) continue;
             typed.pop_back();
@@ -255,7 +256,8 @@ KeyPress StepViewer::read_number(std::string& typed) {
         } else if (belongs && typed.size() < longest) {
             typed += press.byte;
             write(std::string(1, press.byte));
-        } else if (!belongs) {
+        } else if (!belongs && press.key != Key::other && press.key != Key::checks &&
+                   (press.byte != ' ' || mode().presents)) {
             return press;
         }
     }

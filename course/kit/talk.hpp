@@ -35,6 +35,9 @@ using tally::detail::Diagram, tally::detail::format_bytes, tally::detail::short_
 inline std::vector<double> values(const Numbers& numbers) { return numbers.values; }
 
 void register_lesson(const Lesson& lesson, bool in_double, void (*talk)());  // called before main()
+// Registers the lesson of the source file lessons/NN_slug.cpp. Its page, lessons/NN_slug.md, has its title, its
+// minutes and its questions. The calls of step() and ask() in the source are its steps.
+bool register_source(const char* source, const std::vector<LessonParameter>& parameters, void (*talk)());
 // Implements main() of a lesson's program. If `number` is 0, runs the lesson with the lowest number.
 int run_registered(int argc, const char* const* argv, int number = 0);
 
@@ -54,6 +57,12 @@ void graph(std::string_view name, const std::string& title, const What& what) {
 }
 
 }  // namespace tally::lesson
+
+// Begins the body of a lesson. The arguments are the parameters, numbers that the learner may change.
+#define LESSON(...)                                                                               \
+    static void talk();                                                                           \
+    static const bool registered = tally::lesson::register_source(__FILE__, {__VA_ARGS__}, talk); \
+    static void talk()
 
 namespace {
 using real = TALLY_REAL;

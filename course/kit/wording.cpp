@@ -7,9 +7,17 @@
 #include <cctype>
 #include <stdexcept>
 
+#include "course/kit/lesson.hpp"
+
 namespace tally::lesson {
 
 Filling::Filling(double number) : text(fmt::format("{:g}", number)) {}
+
+Filling::Filling(const Numbers& numbers) : text(row_text(numbers, options().digits)) {
+    text.erase(0, text.find_first_not_of(' '));
+    for (std::size_t at; (at = text.find("  ")) != std::string::npos;) text.erase(at, 1);
+    if (!numbers.shape.empty()) text = "[" + text + "]";
+}
 
 std::string filled(std::string_view pattern, const std::vector<Filling>& fillings) {
     std::string text;

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "course/kit/numbers.hpp"
 
 namespace tally::lesson {
 
@@ -16,6 +19,11 @@ struct Filling {
     Filling(std::string words) : text(std::move(words)) {}
     Filling(double number);
     template <std::integral T> Filling(T number) : text(std::to_string(number)) {}
+    Filling(const Numbers& numbers);  // "[-1.0608 0.0620 -1.8375]", with the digits of the lesson
+    template <class T>
+    requires(!std::is_arithmetic_v<T> && !std::convertible_to<const T&, std::string> &&
+             std::constructible_from<Numbers, const T&>) Filling(const T& value)
+        : Filling(Numbers(value)) {}
 };
 
 // Replaces each {} by a filling. Throws std::logic_error unless each {} has exactly one filling.

@@ -1,6 +1,7 @@
 // Tests that shuffling gives every option each position equally often. Also tests how typed numbers are read.
 #include "course/kit/prediction.hpp"
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -98,4 +99,18 @@ TEST_CASE("parse_try: rejects text that is not a number") {
     CHECK(prediction.tries() == 2);
     // If there are two options, only one option is left after a wrong answer.
     CHECK(prediction_of("?", {right("a"), wrong("b", "not b")}, {}, "").tries() == 1);
+}
+
+TEST_CASE("number_in: accepts numbers as people write them") {
+    const std::map<std::string, double> numbers{{"2/3", 2.0 / 3},  {"-0.5", -0.5},   {"0,0625", 0.0625},
+                                                {"0.9^4", 0.6561}, {"2^-3", 0.125},  {"-2^2", -4},
+                                                {"14 949", 14949}, {"1e-3/2", 5e-4}, {"1/2^3", 0.125}};
+    for (const auto& [text, number] : numbers) {
+        INFO(text);
+        REQUIRE(number_in(text));
+        CHECK(std::abs(*number_in(text) - number) <= 1e-15 * std::abs(number));
+    }
+    for (const char* text :
+         {"", "/", "2/", "/3", "1/0", "1/2/3", "2^", "^2", "nan", "inf", "0x1", "3 times", "+", "--1"})
+        CHECK_FALSE(number_in(text));
 }

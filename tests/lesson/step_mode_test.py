@@ -100,15 +100,23 @@ def test_a_wrong_number_is_explained(lesson):
 def test_invalid_numbers_are_asked_again(lesson):
     with Terminal([lesson], SAMPLE_LESSON="typed") as t:
         to_number(t)
-        for typed in ("\r", "--\r", "1e\r", "2.5.\r", "x", "2 "):
+        for typed in ("\r", "--\r", "1e\r", "2.5.\r", "1/\r", "2^^3\r"):
             t.type(typed)
-            t.expect("A number such as -0.5, then ENTER")
+            t.expect("Type a number such as -0.5 or 2/3, then ENTER")
             t.expect(PROMPT)
         t.type("?")
-        t.expect("minus, point and e")
+        t.expect("A number such as -0.5 or 2/3, then ENTER")
         t.expect(PROMPT)
         t.type("b")
         t.expect("[3/5]")
+
+
+def test_numbers_are_accepted_as_people_write_them(lesson):
+    for typed in ("5/2", "2,5", "10^1/4", "2.5e0", "5 x/c2"):  # keys without a meaning are ignored
+        with Terminal([lesson], SAMPLE_LESSON="typed") as t:
+            to_number(t)
+            t.type(typed + "\r")
+            t.expect("Right: 2.5.")
 
 
 def test_question_mark_shows_the_keys_and_c_the_checks(lesson):
@@ -444,7 +452,7 @@ def test_present_accepts_answers(lesson):
         t.expect("SPACE shows the answer; type a number, ENTER")
         t.expect("> ")
         t.type("2.5.\r")
-        t.expect("A number such as -0.5, then ENTER")
+        t.expect("Type a number such as -0.5 or 2/3, then ENTER")
         t.expect("> ")
         t.type("5 ")
         t.expect("Answer: 2.5.")
