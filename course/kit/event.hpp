@@ -34,6 +34,7 @@ struct Source {
 struct Tensor {
     std::string name;
     Cell value;
+    std::size_t name_width = 0;  // of the longest name among the values that follow each other
 };
 
 struct TableShown {

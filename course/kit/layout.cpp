@@ -62,14 +62,15 @@ public:
     Lines operator()(const Tensor& tensor) const {
         std::string name = said(tensor.name);
         const auto& value = tensor.value;
+        const std::size_t common = std::max(widest_name, std::min(tensor.name_width, line_width() / 2));
         if (value.is_words)
-            return indented(
-                wrapped(padded(name, widest_name + 2) + "  " + said(value.words), line_width(), 2), in_);
+            return indented(wrapped(padded(name, common + 2) + "  " + said(value.words), line_width(), 2),
+                            in_);
         if (value.numbers.shape.size() > 1) name += " " + shape_text(value.numbers.shape);
         Lines rows = tally::lesson::lines_of(value.numbers, style_.digits);
         std::size_t widest = 0;
         for (const auto& row : rows) widest = std::max(widest, row.size());
-        const std::size_t column = std::max(width_of(name), widest_name) + 2;
+        const std::size_t column = std::max(width_of(name), common) + 2;
         if (column + widest <= line_width()) {
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 // A single number is indented by one column, because a vector begins with a bracket.

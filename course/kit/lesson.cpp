@@ -111,7 +111,7 @@ Table table(std::vector<std::string> columns) {
     return Table(id, std::move(columns));
 }
 
-void ask(std::string_view id, const std::vector<Named>& values) {
+void ask(std::string_view id, const std::vector<NamedValue>& values) {
     auto& running = Running::now();
     if (!running.lesson().page) throw std::logic_error("[ask] this lesson has no page");
     Values texts;

@@ -120,11 +120,11 @@ private:
 // ---- Predict, then reveal ----------------------------------------------------------------------
 
 // Begins a step and asks a question of the lesson's page. {{"n", n}} replaces {n} in its texts by the value of n.
-struct Named {
+struct NamedValue {
     std::string name;
     Filling value;
 };
-void ask(std::string_view id, const std::vector<Named>& values = {});
+void ask(std::string_view id, const std::vector<NamedValue>& values = {});
 
 // Begins a step and asks a question with several options, such as {right("3"), wrong("1", "...")}. Exactly
 // one option is right. Each wrong option explains its mistake. `why` explains the answer.

@@ -16,6 +16,7 @@
 #include "course/kit/answers.hpp"
 #include "course/kit/files.hpp"
 #include "course/kit/json.hpp"
+#include "course/kit/page.hpp"
 #include "course/kit/ranks.hpp"
 #include "course/kit/running.hpp"
 #include "course/kit/terminal.hpp"
@@ -80,6 +81,8 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
         start();
         body();
         if (!is_rank()) require_ranks_done();
+        const auto& page = running.lesson().page;
+        if (page && !page->in_pytorch.empty()) running.emit(Sentence{Sentence::Role::note, page->in_pytorch});
     } catch (const Skipped& skipped) {
         outcome = Outcome::skip;
         detail = skipped.reason;
@@ -120,6 +123,8 @@ std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode)
     }
     if (flags.from > lesson.steps)
         return fmt::format("--from {}: this lesson has {} steps", flags.from, lesson.steps);
+    if (lesson.page && !flags.dtype.empty() && flags.dtype != lesson.dtype)
+        return fmt::format("--dtype {}: this lesson computes in {} only", flags.dtype, lesson.dtype);
     const auto kind = std::filesystem::path(flags.graph).extension();
     if (!flags.graph.empty() && kind != ".svg" && kind != ".dot")
         return fmt::format("--graph {}: the name must end in .svg or .dot", flags.graph);

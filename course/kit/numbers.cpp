@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
+#include <stdexcept>
 
 namespace tally::lesson {
 
@@ -60,6 +62,46 @@ std::string joined(std::span<const std::string> texts) {
     return row;
 }
 }  // namespace
+
+namespace {
+void require_equal_sizes(const char* call, const Numbers& a, const Numbers& b) {
+    if (a.values.size() != b.values.size())
+        throw std::invalid_argument(
+            fmt::format("[{}] {} numbers and {} numbers", call, a.values.size(), b.values.size()));
+}
+}  // namespace
+
+double furthest(const Numbers& a, const Numbers& b) {
+    require_equal_sizes("furthest", a, b);
+    double most = 0;
+    for (std::size_t i = 0; i < a.values.size(); ++i)
+        most = std::max(most, std::abs(a.values[i] - b.values[i]));
+    return most;
+}
+
+bool same_bits(const Numbers& a, const Numbers& b) {
+    require_equal_sizes("same_bits", a, b);
+    return std::equal(a.values.begin(), a.values.end(), b.values.begin(), [](double x, double y) {
+        return (std::isnan(x) && std::isnan(y)) || (x == y && std::signbit(x) == std::signbit(y));
+    });
+}
+
+std::vector<double> ratios(const Numbers& a, const Numbers& b) {
+    require_equal_sizes("ratios", a, b);
+    std::vector<double> all = a.values;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] /= b.values[i];
+    return all;
+}
+
+std::vector<double> scaled(const Numbers& numbers, double factor) {
+    std::vector<double> all = numbers.values;
+    for (double& number : all) number *= factor;
+    return all;
+}
+
+double mean_of(const std::vector<double>& numbers) {
+    return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
+}
 
 const char* to_string(Numbers::Type type) {
     constexpr const char* words[] = {"float32", "float64", "integer"};

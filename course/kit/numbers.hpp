@@ -80,6 +80,12 @@ Numbers gradient(const V& variable) {
     return variable.has_grad() ? Numbers(variable.grad()) : Numbers::not_there();
 }
 
+std::vector<double> ratios(const Numbers& a, const Numbers& b);     // a / b, number by number
+std::vector<double> scaled(const Numbers& numbers, double factor);  // each number times the factor
+double mean_of(const std::vector<double>& numbers);
+double furthest(const Numbers& a, const Numbers& b);  // the largest distance between two numbers at one index
+bool same_bits(const Numbers& a, const Numbers& b);   // 0 and -0 differ; two NaN do not
+
 const char* to_string(Numbers::Type type);                       // "float32", "float64", "integer"
 std::string shape_text(const std::vector<std::int64_t>& shape);  // "(6, 3)"
 

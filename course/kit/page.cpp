@@ -27,6 +27,14 @@ std::string without_marks(std::string text) {
     return text;
 }
 
+template <class F>
+void for_each_between(const std::string& line, std::string_view begin, std::string_view end, const F& found) {
+    for (std::size_t at = 0; (at = line.find(begin, at)) != std::string::npos;) {
+        at += begin.size();
+        found(line.substr(at, line.find(end, at) - at));
+    }
+}
+
 void append(std::string& text, const std::string& line) { text += (text.empty() ? "" : " ") + line; }
 
 class Parser {
@@ -39,6 +47,10 @@ public:
             begin = end + 1;
         }
         end_question();
+        if (const std::size_t at = page_.attempt.find("`./learn "); at != std::string::npos) {
+            page_.command = page_.attempt.substr(at + 1, page_.attempt.find('`', at + 1) - at - 1);
+            page_.attempt = trimmed(page_.attempt.substr(0, at));
+        }
         if (page_.title.empty()) reject(file, 1, "expected a heading such as '# Lesson 7: divide'");
         if (page_.minutes == 0)
             reject(file, line_, "expected a line such as '10 minutes alone, 20 in class · ...'");
@@ -57,11 +69,30 @@ private:
         } else if (line.starts_with("## ")) {
             end_question();
             in_questions_ = line == "## The questions";
+            in_remember_ = line == "## Remember";
         } else if (in_questions_ && line.starts_with("### ")) {
             end_question();
             page_.questions.push_back({.id = trimmed(line.substr(4)), .line = line_});
         } else if (in_questions_ && !page_.questions.empty()) {
             add_to(page_.questions.back(), line);
+        } else if (in_remember_) {
+            add_to_remember(line);
+        }
+    }
+
+    void add_to_remember(const std::string& line) {
+        if (line.empty()) {
+            last_ = nullptr;
+        } else if (line.starts_with("In PyTorch: ")) {
+            last_ = &(page_.in_pytorch = without_marks(line));
+        } else if (line.starts_with("Try it: ")) {
+            last_ = &(page_.attempt = line.substr(8));
+        } else if (last_ != nullptr) {
+            append(*last_, without_marks(line));
+        } else if (page_.rule.empty()) {
+            last_ = &(page_.rule = without_marks(line));
+        } else {
+            reject(page_.file, line_, "expected 'In PyTorch: ...' or 'Try it: ...' below the rule");
         }
     }
 
@@ -123,7 +154,7 @@ private:
 
     Page page_;
     std::size_t line_ = 0;
-    bool in_questions_ = false, in_code_ = false;
+    bool in_questions_ = false, in_remember_ = false, in_code_ = false;
     std::string* last_ = nullptr;  // the text that an indented or wrapped line continues
 };
 }  // namespace
@@ -157,10 +188,14 @@ Prediction prediction_of(const Page& page, std::string_view id, const Values& va
             for (std::size_t at = 0; (at = text.find(place, at)) != std::string::npos; at += value.size())
                 text.replace(at, place.size(), value);
         }
-        if (const std::size_t at = text.find('{'); at != std::string::npos)
-            reject(page.file, line,
-                   fmt::format("ask(\"{}\") gives no value for {}", id,
-                               text.substr(at, text.find('}', at) + 1 - at)));
+        bool in_code = false;  // braces are part of code such as `sgd_step({w}, 0.1)`
+        for (std::size_t at = 0; at < text.size(); ++at) {
+            if (text[at] == '`') in_code = !in_code;
+            if (text[at] == '{' && !in_code)
+                reject(page.file, line,
+                       fmt::format("ask(\"{}\") gives no value for {}", id,
+                                   text.substr(at, text.find('}', at) + 1 - at)));
+        }
         return without_marks(std::move(text));
     };
     const auto in_question = [&](const std::string& text) { return filled(text, question.line); };

@@ -1,4 +1,4 @@
-// Reads the page of a lesson, lessons/NN_slug.md: the title, the minutes and the questions.
+// Reads the page of a lesson, lessons/NN_slug.md: the title, the minutes, the questions and what to remember.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,10 @@ struct Page {
     std::string file;  // as errors name it
     int number = 0, minutes = 0, minutes_in_class = 0;
     std::string title = {};
+    std::vector<std::string> before = {}, exercises = {};  // slugs: "Before it: [divide](07_divide.md)"
     std::vector<PageQuestion> questions = {};
+    // The section "## Remember": the rule, "In PyTorch: ...", and "Try it: ... `./learn ...`"
+    std::string rule = {}, in_pytorch = {}, attempt = {}, command = {};
 
     const PageQuestion& question(std::string_view id) const;  // throws if the page has no such question
 };

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -34,6 +35,7 @@ bool Running::settings_changed() const {
 
 void Running::begin_step() {
     close_table();
+    emit_shown();
     if (step_ > 0 && on_screen()) viewer_.end_of_step(record_);
     ++step_;
     record_.steps.emplace_back();
@@ -41,8 +43,21 @@ void Running::begin_step() {
 
 void Running::emit(decltype(Event::is) what) {
     if (table_ && !table_->rows.empty()) close_table();  // notes may precede the first row of a table
+    if (auto* tensor = std::get_if<Tensor>(&what)) return shown_.push_back(std::move(*tensor));
+    emit_shown();
     record_.steps.back().push_back({step_, std::move(what)});
     if (on_screen()) viewer_.show(record_.steps.back().back());
+}
+
+// Emits values that follow each other together, so that their numbers form one column.
+void Running::emit_shown() {
+    std::size_t widest = 0;
+    for (const auto& tensor : shown_) widest = std::max(widest, tensor.name.size());
+    for (auto& tensor : std::exchange(shown_, {})) {
+        tensor.name_width = widest;
+        record_.steps.back().push_back({step_, std::move(tensor)});
+        if (on_screen()) viewer_.show(record_.steps.back().back());
+    }
 }
 
 void Running::check(Check check) {
@@ -69,6 +84,7 @@ void Running::ask(Prediction prediction) {
 
 // Does not record progress, because the viewer does not show progress again when a learner goes back.
 void Running::progress(ProgressMade made, bool another_tenth) {
+    emit_shown();
     made.step = step_;
     if (on_screen()) viewer_.progress(made, another_tenth);
 }
@@ -95,6 +111,7 @@ void Running::close_table() {
 
 void Running::finish(Outcome outcome, const std::string& detail) {
     if (outcome != Outcome::quit) close_table();
+    emit_shown();
     end_.steps = step_;
     if (outcome == Outcome::skip && end_.failed > 0) outcome = Outcome::fail;
     if (outcome == Outcome::ok && step_ != lesson_.steps) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "course/kit/event.hpp"
 #include "course/kit/viewer.hpp"
@@ -45,6 +46,7 @@ public:
 private:
     bool on_screen() const { return step_ == 0 || step_ >= from_; }
     void close_table();
+    void emit_shown();
 
     const Lesson& lesson_;
     const Options& options_;
@@ -55,6 +57,7 @@ private:
     Record record_{{{}}};
     std::optional<TableShown> table_;
     std::size_t tables_ = 0;
+    std::vector<Tensor> shown_;  // values that are not emitted yet
     End end_;
 };
 

@@ -24,10 +24,6 @@
 #include "tally/tally.hpp"
 #include "tally/tools/sheet.hpp"
 
-#ifndef TALLY_REAL
-#define TALLY_REAL float  // for an editor, which parses a lesson without the build's flags
-#endif
-
 namespace tally::lesson {
 
 using tally::detail::Diagram, tally::detail::format_bytes, tally::detail::short_number, tally::detail::waits;
@@ -65,8 +61,13 @@ void graph(std::string_view name, const std::string& title, const What& what) {
     static void talk()
 
 namespace {
+#ifdef TALLY_REAL
 using real = TALLY_REAL;
 using Scalar = tally::Var<real>;
+#else
+using real = float;
+using Scalar = tally::Var<double>;
+#endif
 using Tensor = tally::Var<tally::Array<real>>;
 
 template <class Talk> struct RegisterLesson {

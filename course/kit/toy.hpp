@@ -7,8 +7,8 @@
 #include "course/kit/talk.hpp"
 
 namespace {
-inline tally::lesson::LessonParameter equal_micro_batches() {
-    return tally::lesson::one_of("micro", "equal micro-batches of the six rows", 3, {1, 2, 3, 6});
+inline tally::lesson::LessonParameter equal_micro_batches(const std::vector<int>& among = {1, 2, 3, 6}) {
+    return tally::lesson::one_of("micro", "equal micro-batches of the six rows", 3, among);
 }
 inline tally::lesson::LessonParameter learning_rate(double usual, double least, double most) {
     return tally::lesson::real_number("rate", "learning rate", usual, least, most);
@@ -106,4 +106,45 @@ struct Toy {
         return *std::max_element(sums.begin(), sums.end());
     }
 };
+
+// The same for lessons that begin with LESSON().
+namespace toy {
+using tally::lesson::Shares;
+
+inline Tensor rows() { return Toy::six_rows(); }
+inline Tensor weights() { return Toy::weights(); }
+inline Tensor ones() { return tally::Array<real>::full({3}, real(1), tally::lesson::options().device); }
+
+// The exact mean of each column: the gradient of the mean of x w.
+inline const std::vector<double> mean_of_rows{-2.1216 / 6, 0.124 / 6, -3.675 / 6};
+// Returns an error bound for each component of this gradient after `n` roundings.
+inline std::vector<double> bound(int n) {
+    std::vector<double> magnitudes(3);
+    const std::vector<double> x = tally::lesson::values(rows());
+    for (std::size_t i = 0; i < x.size(); ++i) magnitudes[i % 3] += roundings(n) * std::abs(x[i]) / 6;
+    return magnitudes;
+}
+
+// Splits the rows of x into micro-batches. `size` is the size of every micro-batch, or a list of sizes.
+template <class Size> std::vector<MicroBatch> micro_batches(const Tensor& x, const Size& size) {
+    std::vector<MicroBatch> all;
+    std::int64_t first = 0;
+    for (const Tensor& micro : tally::split(x, size)) {
+        const std::int64_t last = first + micro.shape()[0] - 1;
+        all.push_back({micro, std::to_string(first) + (last > first ? "-" + std::to_string(last) : "")});
+        first = last + 1;
+    }
+    return all;
+}
+
+// Returns the data of a picture: how much each row counts in its micro-batch, and in the full batch.
+template <class Size> Shares shares(const Size& size, const tally::Array<real>& full,
+                                    const std::optional<tally::Array<real>>& sum = {}) {
+    const Toy toy;
+    return toy.shares(toy.micro_batches(size), full, sum);
+}
+}  // namespace toy
 }  // namespace
+
+using namespace tally;  // a lesson needs no such lines
+using namespace tally::lesson;

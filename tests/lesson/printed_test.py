@@ -17,7 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from terminal_driver import clean_environment
+from terminal_driver import clean_environment, compiled_twice
 
 FOLDER = Path(__file__).resolve().parent / "printed"
 IMAGES = {"16": "1312", "22": "416"}  # fewer generated images, because all of them take a minute
@@ -27,7 +27,7 @@ LEFT_OUT = ("progress", "check", "reveal", "source")
 
 def events(program):
     number = re.search(r"lesson_(\d\d)_", program.name).group(1)
-    command = [program, "--json", "--dtype=float64", f"--device={'simulated' if number == '22' else 'cpu'}"]
+    command = [program, "--json", *(["--dtype=float64"] if compiled_twice(program) else []), f"--device={'simulated' if number == '22' else 'cpu'}"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                           env=clean_environment(TALLY_IMAGES=IMAGES.get(number)))
     if done.returncode == 77:  # without MPI

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import termios
 import time
+from pathlib import Path
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 TIMEOUT = float(os.environ.get("TERMINAL_TIMEOUT", "20"))  # seconds to wait for a text
@@ -106,6 +107,12 @@ def skip_where_it_does(lesson, *arguments):
     if result.returncode == 77:
         print(result.stdout)
         sys.exit(77)
+
+
+def compiled_twice(lesson):
+    """Returns whether the lesson is compiled for float32 and for float64."""
+    source = Path(__file__).resolve().parents[2] / "lessons" / f"{Path(lesson).name.removeprefix('lesson_')}.cpp"
+    return "\nLESSON(" not in source.read_text()
 
 
 def run_tests(module, *arguments):
