@@ -33,7 +33,8 @@ inline std::vector<double> values(const Numbers& numbers) { return numbers.value
 void register_lesson(const Lesson& lesson, bool in_double, void (*talk)());  // called before main()
 // Registers the lesson of the source file lessons/NN_slug.cpp. Its page, lessons/NN_slug.md, has its title, its
 // minutes and its questions. The calls of step() and ask() in the source are its steps.
-bool register_source(const char* source, const std::vector<LessonParameter>& parameters, void (*talk)());
+bool register_source(const char* source, const char* device, const std::vector<LessonParameter>& parameters,
+                     void (*talk)());
 // Implements main() of a lesson's program. If `number` is 0, runs the lesson with the lowest number.
 int run_registered(int argc, const char* const* argv, int number = 0);
 
@@ -55,9 +56,11 @@ void graph(std::string_view name, const std::string& title, const What& what) {
 }  // namespace tally::lesson
 
 // Begins the body of a lesson. The arguments are the parameters, numbers that the learner may change.
-#define LESSON(...)                                                                               \
-    static void talk();                                                                           \
-    static const bool registered = tally::lesson::register_source(__FILE__, {__VA_ARGS__}, talk); \
+#define LESSON(...) LESSON_ON("cpu", __VA_ARGS__)
+// Also sets the default of --device.
+#define LESSON_ON(device, ...)                                                                            \
+    static void talk();                                                                                   \
+    static const bool registered = tally::lesson::register_source(__FILE__, device, {__VA_ARGS__}, talk); \
     static void talk()
 
 namespace {
