@@ -63,15 +63,21 @@ Lesson lesson_of(const std::filesystem::path& source, Lesson lesson) {
 }
 }  // namespace
 
-bool register_source(const char* source, const std::vector<LessonParameter>& parameters, void (*talk)()) {
+bool register_source(const char* source, const char* device, const std::vector<LessonParameter>& parameters,
+                     void (*talk)()) {
     const std::filesystem::path path(source);
     std::string slug = path.stem().string();
     const int number = std::stoi(slug);
     slug.erase(0, slug.find('_') + 1);
     std::replace(slug.begin(), slug.end(), '_', '-');
     RegisteredLesson& lesson = registered()[number];
-    lesson.lesson = {
-        .number = number, .slug = slug, .title = {}, .minutes = 0, .steps = 0, .parameters = parameters};
+    lesson.lesson = {.number = number,
+                     .slug = slug,
+                     .title = {},
+                     .minutes = 0,
+                     .steps = 0,
+                     .device = device,
+                     .parameters = parameters};
     lesson.source = path;
     lesson.in_float = talk;
     return true;

@@ -21,7 +21,7 @@ CLASSES = {
     "words": re.compile(r"(step|note|ask)\("),
     "shows": re.compile(r"(auto \w+ = )?table\(|(show|code|graph|plot)\(|\w+\.row\("),
     "checks": re.compile(r"check(_\w+)?\("),
-    "frame": re.compile(r"#|using |namespace|LESSON\(|(const )?\w+ \w+ = setting\("),
+    "frame": re.compile(r"#|using |namespace|LESSON|(const )?\w+ \w+ = setting\("),
 }
 
 
@@ -61,7 +61,7 @@ def main():
     faults, all_lines, engine = [], 0, 0
     print(f"{'lesson':32}{'lines':>7}" + "".join(f"{name:>8}" for name in ("engine", *CLASSES)) + "   share")
     for path in sorted((ROOT / "lessons").glob("[0-9][0-9]_*.cpp")):
-        if "\nLESSON(" not in path.read_text():
+        if "\nLESSON" not in path.read_text():
             continue
         found = counted(path)
         lines = sum(found.values())
