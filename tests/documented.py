@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BEGINS = r"^(?:int main\(|const RegisterLesson<)"  # a program, or a lesson, whose main() is in the kit
+BEGINS = r"^(?:int main\(|LESSON\()"  # a program, or a lesson, whose main() is in the kit
 PROGRAM = re.compile(rf"^```cpp\n((?:(?!```).*\n)*?{BEGINS}(?:(?!```).*\n)*?)```\n(?:\n```text\n((?:(?!```).*\n)*)```\n)?", re.M)
 LISTING = re.compile(r"(?:(?!^## |^```cpp)[\s\S])*?^```python\n([\s\S]*?)^```\n", re.M)  # searched up to the next section or program
 PROSE = {"the same, bit for bit"}  # comments on the output

@@ -72,7 +72,7 @@ function handout(lesson) {
 
 function told(event) {
   switch (event.event) {
-    case "title": return [make("p", { class: "quiet" }, `${event.minutes} minutes, ${event.steps} steps, ${event.dtype} on the ${event.device}`)];
+    case "title": return [make("p", { class: "quiet" }, `${event.minutes} minutes, ${event.steps} steps, on the ${event.device}`)];
     case "sentence": return event.role === "step" ? [make("h3", {}, `${event.step}. ${event.text}`)] : [make("p", {}, event.text)];
     case "source": return [make("pre", { tabindex: "0", "aria-label": `${event.file}, line ${event.line}` },
       ...event.text.split("\n").map((line, i, all) => make("span", {}, i + 1 < all.length ? `${line}\n` : line)))];

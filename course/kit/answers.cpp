@@ -30,10 +30,11 @@ bool is_valid(const AnswerRecord& answer) {
     if (of.empty() || !std::all_of(of.begin(), of.end(), is_name) ||
         !std::all_of(which.begin(), which.end(), is_name))
         return false;
-    if (what == "lesson") return one_of(how, {"done", "begun", "failed"});
-    if (what == "exercise") return one_of(how, {"passed", "wrong", "error", "hint", "shown", "reset"});
     const bool counts = !number.empty() && number.size() < 3 && number.front() != '0' &&
                         number.find_first_not_of("0123456789") == std::string::npos;
+    if (what == "lesson")
+        return one_of(how, {"done", "begun", "failed"}) && (number.empty() || (how == "begun" && counts));
+    if (what == "exercise") return one_of(how, {"passed", "wrong", "error", "hint", "shown", "reset"});
     return what == "question" && counts && one_of(how, {"right", "wrong", "skipped"});
 }
 }  // namespace

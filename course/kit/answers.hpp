@@ -12,9 +12,10 @@ namespace tally::lesson {
 
 // Records one answer to a question, one event of an exercise, or the result of one lesson.
 struct AnswerRecord {
-    std::string what;         // question, exercise, lesson
-    std::string of;           // the slug of the lesson or exercise
-    std::string number = {};  // of a question, from 1 within the lesson
+    std::string what;  // question, exercise, lesson
+    std::string of;    // the slug of the lesson or exercise
+    // of a question, from 1 within the lesson; of a lesson that was begun: the step at which the learner left
+    std::string number = {};
     // right, wrong, skipped; passed, wrong, error, hint, shown, reset; done, begun, failed
     std::string how = {};
     std::string which = {};     // the letter of the option, or the name of the known mistake

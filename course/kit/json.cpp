@@ -67,8 +67,8 @@ public:
                      {"minutes", lesson_.minutes},
                      {"steps", lesson_.steps},
                      {"device", e.device},
-                     {"dtype", e.dtype},
                      {"seed", e.seed}});
+        if (!e.dtype.empty()) json["dtype"] = e.dtype;
         if (!e.settings.empty()) json["settings"] = e.settings;
         return json;
     }
@@ -207,10 +207,8 @@ Json parameters_of(const Lesson& lesson) {
 
 std::string description(const Lesson& lesson, const std::string& status) {
     Json json = head(lesson, "lesson");
-    json.update({{"title", lesson.title},
-                 {"minutes", lesson.minutes},
-                 {"steps", lesson.steps},
-                 {"dtype", lesson.dtype}});
+    json.update({{"title", lesson.title}, {"minutes", lesson.minutes}, {"steps", lesson.steps}});
+    if (!lesson.dtype.empty()) json["dtype"] = lesson.dtype;
     if (!lesson.parameters.empty()) json["parameters"] = parameters_of(lesson);
     if (!status.empty()) json["status"] = status;
     return dumped(json);
@@ -219,7 +217,7 @@ std::string description(const Lesson& lesson, const std::string& status) {
 Lesson parse_description(const std::string& line) {
     const Json json = Json::parse(line);
     Lesson lesson{json.at("lesson"),  json.at("slug"),  json.at("title"),
-                  json.at("minutes"), json.at("steps"), json.at("dtype")};
+                  json.at("minutes"), json.at("steps"), json.value("dtype", "")};
     for (const auto& one : json.value("parameters", Json::array())) {
         const auto kind = std::find(std::begin(kinds), std::end(kinds), one.at("kind").get<std::string>());
         if (kind == std::end(kinds))

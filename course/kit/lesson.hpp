@@ -38,10 +38,11 @@ struct Lesson {
     std::string title;
     int minutes;
     int steps;  // the number of step() and predict() calls; a lesson fails if it makes more or fewer
-    std::string dtype = "float32";                 // the default of --dtype
+    std::string dtype = "float32";                 // the default of --dtype; empty: the lesson has no choice
     std::string device = "cpu";                    // the default of --device
     std::vector<LessonParameter> parameters = {};  // numbers that the learner may change
     std::shared_ptr<const Page> page = {};         // the questions; null if the lesson calls predict()
+    std::string page_path = {};
 };
 
 // Parses the flags, runs the lesson for the chosen scalar type, and returns the exit code of the program.

@@ -123,8 +123,8 @@ std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode)
     }
     if (flags.from > lesson.steps)
         return fmt::format("--from {}: this lesson has {} steps", flags.from, lesson.steps);
-    if (lesson.page && !flags.dtype.empty() && flags.dtype != lesson.dtype)
-        return fmt::format("--dtype {}: this lesson computes in {} only", flags.dtype, lesson.dtype);
+    if (lesson.page && !flags.dtype.empty())
+        return fmt::format("--dtype {}: this lesson has no choice of a type", flags.dtype);
     const auto kind = std::filesystem::path(flags.graph).extension();
     if (!flags.graph.empty() && kind != ".svg" && kind != ".dot")
         return fmt::format("--graph {}: the name must end in .svg or .dot", flags.graph);

@@ -164,7 +164,7 @@ const PageQuestion& Page::question(std::string_view id) const {
         std::find_if(questions.begin(), questions.end(), [&](const auto& q) { return q.id == id; });
     if (found == questions.end())
         throw std::runtime_error(
-            fmt::format("{}: there is no question '{}'; add the heading '### {}' to its "
+            fmt::format("{}: the question '{}' does not exist; add the heading '### {}' to the "
                         "section '## The questions'",
                         file, id, id));
     return *found;

@@ -95,7 +95,7 @@ std::optional<double> number_in(std::string text) {
     std::erase(text, ' ');
     if (text.find_first_not_of("0123456789.eE+-^/") != std::string::npos) return std::nullopt;
     const char* at = text.c_str();
-    const auto factor = [&at]() -> double {  // NaN: there is no number
+    const auto factor = [&at]() -> double {  // NaN if a number is missing
         const auto plain = [&at] {
             char* end = nullptr;
             const double number = std::strtod(at, &end);

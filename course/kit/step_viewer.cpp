@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -45,6 +46,7 @@ void StepViewer::clear_screen_for(int step) {
 
 void StepViewer::show(const Event& event) {
     clear_screen_for(event.step);
+    if (first_ == 0) first_ = event.step;
     if (std::holds_alternative<End>(event.is)) fold_checks();
     const auto* check = std::get_if<Check>(&event.is);
     if (check != nullptr && check->ok)
@@ -63,13 +65,28 @@ void StepViewer::fold_checks() {
 }
 
 void StepViewer::checks(const Place& place) {
-    int shown = 0;
-    for (const Event& event : place.record.steps[place.at]) {
-        if (!std::holds_alternative<Check>(event.is)) continue;
-        TextViewer::show(event);
-        ++shown;
+    for (std::size_t step = place.at; step > 0; --step) {  // the last step that has checks
+        bool shown = false;
+        for (const Event& event : place.record.steps[step]) {
+            if (!std::holds_alternative<Check>(event.is)) continue;
+            if (!shown) say(fmt::format("Checks of step {}:", step));
+            shown = true;
+            TextViewer::show(event);
+        }
+        if (shown) return;
     }
-    if (shown == 0) say("No check in this step.");
+    say("No check so far in this lesson.");
+}
+
+// Shows the page of the lesson in a pager, which restores the terminal mode that it found.
+void StepViewer::show_page() {
+    const char* pager = std::getenv("PAGER");
+    const std::string& page = lesson().page_path;
+    if (page.empty()) return say("This lesson has no page.");
+    const std::string command =
+        fmt::format("{} '{}'", pager == nullptr || *pager == '\0' ? "less" : pager, page);
+    if (page.find('\'') != std::string::npos || std::system(command.c_str()) != 0)
+        say("The page of this lesson is " + page);
 }
 
 void StepViewer::end_of_step(const Record& record) { wait(record, "next"); }
@@ -91,8 +108,8 @@ void StepViewer::wait(const Record& record, const char* next) {
 StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
     for (bool resumed = false;;) {
         const std::size_t width = style().width;
-        std::string line = fmt::format(" SPACE {}  b back  g graph  ? keys  q quit", next);
-        if (line.size() >= width) line = fmt::format(" SPACE {}  b g ? q", next);
+        std::string line = fmt::format(" SPACE {}  b back  g graph  m page  ? keys  q quit", next);
+        if (line.size() >= width) line = fmt::format(" SPACE {}  b g m ? q", next);
         if (line.size() >= width) line = " SPACE";
         // Discards earlier key presses, unless the program has just continued after Ctrl-Z.
         if (!resumed) forget_typed_ahead();
@@ -116,13 +133,16 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
             case Key::checks:
                 checks(place);
                 break;
+            case Key::lesson_page:
+                show_page();
+                break;
             case Key::quit:
                 throw Quit{};
             case Key::keys:
                 say("SPACE, ENTER, page down or the right arrow: next. b, page up or the left arrow: back. "
                     "h: a hint, then another; c: the checks of this step; g: write the pictures to files, "
                     "and open "
-                    "them if there is a desktop; q: leave.");
+                    "them if there is a desktop; m: the page of the lesson; q: leave.");
                 break;
             case Key::skip:
             case Key::digit:
@@ -136,8 +156,11 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
 void StepViewer::go(Place& place, Move move) {
     if (move == Move::next)
         ++place.at;
-    else if (place.at > 1)
+    else if (static_cast<int>(place.at) > std::max(first_, 1))
         --place.at;
+    else if (first_ > 1)
+        say(fmt::format("This run began at step {}. ./learn run {} begins at step 1.", first_,
+                        lesson().slug));
     else
         say("This is the first step.");
 }
@@ -224,6 +247,9 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
                                 "files, q: leave.",
                                 prediction.is_typed ? "A number such as -0.5 or 2/3, then ENTER: your answer."
                                                     : what + ": your answer."));
+                break;
+            case Key::lesson_page:
+                show_page();
                 break;
             case Key::checks:
             case Key::next:

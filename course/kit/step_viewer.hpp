@@ -44,6 +44,7 @@ private:
     void present(const Place& place);  // shows one recorded step
     void hint(const Place& place);
     void checks(const Place& place);
+    void show_page();
     void fold_checks();
     void clear_screen_for(int step);
     void write_graph(const Place& place);
@@ -51,6 +52,7 @@ private:
 
     KeyMode keys_;
     int unshown_ = 0;         // number of checks of this step that hold and are not yet reported
+    int first_ = 0;           // the first step on screen, after 1 with --from
     int on_page_ = unopened;  // the step on screen with --present
     std::map<std::size_t, int> hints_given_;  // by step
 };

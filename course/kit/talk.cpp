@@ -51,7 +51,8 @@ int steps_in(const std::filesystem::path& source) {
 }
 
 Lesson lesson_of(const std::filesystem::path& source, Lesson lesson) {
-    const Page page = read_page(std::filesystem::path(source).replace_extension(".md"));
+    lesson.page_path = std::filesystem::path(source).replace_extension(".md").string();
+    const Page page = read_page(lesson.page_path);
     if (page.number != lesson.number)
         throw std::runtime_error(fmt::format("{}: the heading has the number {}, and the file name has {}",
                                              page.file, page.number, lesson.number));
@@ -76,6 +77,7 @@ bool register_source(const char* source, const char* device, const std::vector<L
                      .title = {},
                      .minutes = 0,
                      .steps = 0,
+                     .dtype = {},
                      .device = device,
                      .parameters = parameters};
     lesson.source = path;

@@ -119,9 +119,9 @@ KeyPress escape_sequence() {
 }
 
 Key meaning_of(char byte) {
-    constexpr std::string_view bytes = " \r\nbhgsc?q\4";  // the last is Ctrl-D
-    constexpr Key meanings[] = {Key::next, Key::next,   Key::next, Key::back, Key::hint, Key::graph,
-                                Key::skip, Key::checks, Key::keys, Key::quit, Key::quit};
+    constexpr std::string_view bytes = " \r\nbhgscm?q\4";  // the last is Ctrl-D
+    constexpr Key meanings[] = {Key::next, Key::next,   Key::next,        Key::back, Key::hint, Key::graph,
+                                Key::skip, Key::checks, Key::lesson_page, Key::keys, Key::quit, Key::quit};
     const std::size_t at = bytes.find(byte);
     return at == std::string_view::npos ? Key::other : meanings[at];
 }

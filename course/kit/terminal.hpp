@@ -16,6 +16,7 @@ enum class Key : std::uint8_t {
     skip,
     keys,
     checks,
+    lesson_page,
     page_down,
     digit,
     other,

@@ -13,12 +13,12 @@ import sys
 from terminal_driver import clean_environment, compiled_twice, run_tests, skip_where_it_does
 
 
-def lines(lesson, device, dtype):
+def lines(lesson, device, dtype):  # dtype: None for a lesson of one type
     # Very wide, so that a shorter number does not change the line breaks.
-    result = subprocess.run([lesson, f"--device={device}", f"--dtype={dtype}", "--plain", "--width=1000"],
+    result = subprocess.run([lesson, f"--device={device}", *([f"--dtype={dtype}"] if dtype else []), "--plain", "--width=1000"],
                             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=clean_environment())
     assert result.returncode == 0, f"{device}, {dtype}: exit {result.returncode}\n{result.stdout[-2000:]}{result.stderr}"
-    said, titles = re.subn(rf"=+ {device}  {dtype} ", "", result.stdout)
+    said, titles = re.subn(rf"=+ {device}  {dtype + ' ' if dtype else ''}", "", result.stdout)
     assert titles == 1, f"no title names {device} and {dtype}:\n{result.stdout[:1200]}"
     said, simulated = re.subn(r"(?m)^A simulated device: .*\n", "", said)
     assert simulated == (device == "simulated"), said[:1200]
@@ -29,7 +29,7 @@ def lines(lesson, device, dtype):
 
 
 def test_the_same_lines(lesson, device):
-    for dtype in ("float32", "float64") if compiled_twice(lesson) else ("float32",):
+    for dtype in ("float32", "float64") if compiled_twice(lesson) else (None,):
         cpu, there = lines(lesson, "cpu", dtype), lines(lesson, device, dtype)
         assert cpu == there, f"{dtype}\n" + "\n".join(difflib.unified_diff(cpu, there, "cpu", device, lineterm=""))
 

@@ -98,7 +98,7 @@ def full_batch(lesson):
 
 def forgot_to_divide(lesson):
     picture = lesson.pictures["forgot-to-divide"]
-    for text in lesson.column("this micro-batch") + [lesson.shown("full batch")["text"], lesson.shown("sum of 3x2")["text"]]:
+    for text in lesson.column("this micro-batch") + [lesson.shown("full batch")["text"], lesson.shown("sum of the micro-batches")["text"]]:
         picture.says(vector(text))
     bold = [words[4] for words in picture.words if "t-strong" in words[5]]
     assert bold.count("1/6") == 6 and bold.count("1/2") == 6, bold

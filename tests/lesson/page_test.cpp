@@ -111,5 +111,5 @@ TEST_CASE("parse_page: an error names the file, the line and what is expected") 
           }) == "p.md:6: ask(\"few-words\") gives no value for {k}");
     CHECK(
         error_of([&] { prediction_of(parse_page("p.md", head), "other", {}, false); }) ==
-        "p.md: there is no question 'other'; add the heading '### other' to its section '## The questions'");
+        "p.md: the question 'other' does not exist; add the heading '### other' to the section '## The questions'");
 }

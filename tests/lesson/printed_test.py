@@ -60,7 +60,7 @@ def printed(event):
     fields = {"title": ("title", "minutes", "steps", "dtype"), "tensor": ("name", "text"),
               "sentence": ("text",), "graph": ("name", "svg"),
               "prediction": ("kind", "question", "options", "ids", "mistakes", "answer", "hints", "why"), "end": ("outcome", "steps", "checks", "failed", "detail")}
-    return [event[name] for name in fields[kind]] if kind in fields else {name: event[name] for name in event if name not in ("v", "slug")}
+    return [event[name] for name in fields[kind] if name in event] if kind in fields else {name: event[name] for name in event if name not in ("v", "slug")}
 
 
 def in_one_line(words):

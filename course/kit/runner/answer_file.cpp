@@ -124,6 +124,14 @@ bool AnswerFile::all_answered(const std::string& lesson, bool from_its_start) co
     return last > 0 ? answered.size() == last : from_its_start;
 }
 
+int AnswerFile::left_at(const std::string& lesson) const {
+    int step = 1;
+    for (const auto& answer : answers_)
+        if (answer.what == "lesson" && answer.of == lesson)
+            step = answer.number.empty() ? 1 : std::stoi(answer.number);
+    return step;
+}
+
 bool AnswerFile::begun(const std::string& lesson) const {
     for (const auto& answer : answers_) {
         if (answer.what != "exercise" && answer.of == lesson) return true;

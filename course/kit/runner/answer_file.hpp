@@ -28,6 +28,7 @@ public:
 
     bool done(const std::string& lesson) const;  // the questions are answered, or the exercise is solved
     bool begun(const std::string& lesson) const;
+    int left_at(const std::string& lesson) const;  // the step at which the learner left the lesson, or 1
     // Returns whether all questions so far were answered, or `from_its_start` if no question was asked.
     bool all_answered(const std::string& lesson, bool from_its_start) const;
 

@@ -166,9 +166,7 @@ std::string teachers_part(const LessonEvents& told) {
     int checks = 0;
     for (const auto& event : events_of(told)) {
         const std::string kind = event["event"];
-        if (kind == "title")
-            minutes += fmt::format("; {}, seed {}", event["dtype"].get<std::string>(),
-                                   event["seed"].get<std::uint64_t>());
+        if (kind == "title") minutes += fmt::format("; seed {}", event["seed"].get<std::uint64_t>());
         if (kind == "check") ++checks;
         body += kind == "prediction" ? answer(event) : shown(event);
     }

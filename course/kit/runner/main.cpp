@@ -80,7 +80,14 @@ public:
         int code = good;
         for (const auto& program : programs_) {
             if (answers_.done(program.lesson.slug)) continue;
-            code = run({&program});
+            const int from =
+                learner_answers() && flags_.from == 1 ? answers_.left_at(program.lesson.slug) : 1;
+            if (from > 1)
+                print(fmt::format("Lesson {} goes on at step {}. ./learn run {} begins at step 1.",
+                                  program.lesson.slug, from, program.lesson.slug));
+            code = run({&program}, from);
+            if (code == good && learner_answers() && answers_.done(program.lesson.slug) && wants_next())
+                continue;
             if (code != Exit::skipped) return code;  // else this lesson cannot run here: tries the next
         }
         if (code == Exit::skipped) return code;
@@ -164,9 +171,11 @@ private:
         return program;
     }
 
-    std::vector<std::string> command_for(const Program& program) const {
+    std::vector<std::string> command_for(const Program& program, int from = 1) const {
         std::vector<std::string> command{program.path};
-        for (auto& word : arguments(flags_)) command.push_back(std::move(word));
+        Flags flags = flags_;
+        if (flags.from == 1) flags.from = from;
+        for (auto& word : arguments(flags)) command.push_back(std::move(word));
         return command;
     }
 
@@ -197,17 +206,23 @@ private:
 
     // Call this only in step mode, because a lesson counts as done only if a learner is at the keyboard. A
     // failed check withdraws an earlier "done".
-    void record(const std::string& slug, Outcome outcome) {
+    void record(const std::string& slug, const End& end) {
+        const Outcome outcome = end.outcome;
         const bool done = answers_.done(slug);
         std::string how;
         if (outcome == Outcome::fail) {
             how = "failed";
         } else if (outcome == Outcome::ok && answers_.all_answered(slug, flags_.from == 1)) {
             how = done ? "" : "done";
-        } else if (outcome != Outcome::skip && !done && !answers_.begun(slug)) {
+        } else if (outcome != Outcome::skip && !done) {
             how = "begun";
         }
-        if (!how.empty()) answers_.add({{.what = "lesson", .of = slug, .how = how}});
+        const std::string left_at =
+            outcome == Outcome::quit && end.steps > 1 ? std::to_string(end.steps) : "";
+        if (how == "begun" && answers_.begun(slug) && left_at.empty() && answers_.left_at(slug) == 1) return;
+        if (!how.empty())
+            answers_.add(
+                {{.what = "lesson", .of = slug, .number = how == "begun" ? left_at : "", .how = how}});
     }
 
     const Lesson* first_open() const {
@@ -232,6 +247,16 @@ private:
             print(line);
     }
 
+    // Waits for a key at the end of a lesson. SPACE begins the next lesson, and any other key leaves.
+    bool wants_next() const {
+        if (first_open() == nullptr) return false;
+        const KeyMode keys;
+        write_to(STDOUT_FILENO, "\n SPACE next lesson  q leave");
+        const KeyPress press = read_key();
+        write_to(STDOUT_FILENO, "\n");
+        return press.key == Key::next;
+    }
+
     static std::string listed_in_json(const Lesson& lesson, const std::string& status, const Unit* unit) {
         auto json = nlohmann::ordered_json::parse(description(lesson, status));
         if (unit != nullptr) {
@@ -250,14 +275,14 @@ private:
         return check_failed;
     }
 
-    int run(const std::vector<const Program*>& chosen) {
+    int run(const std::vector<const Program*>& chosen, int from = 1) {
         Tally tally;
         std::vector<std::string> log;
         for (const Program* program : chosen) {
             if (learner_answers())
                 answers_.require_writable();  // reports the error before the learner answers questions
             const auto start = std::chrono::steady_clock::now();
-            const ChildResult finished = run_reporting(command_for(*program));
+            const ChildResult finished = run_reporting(command_for(*program, from));
             const double seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
@@ -275,7 +300,7 @@ private:
             } else {
                 end = parse_end(report.end);
             }
-            if (learner_answers()) record(program->lesson.slug, end.outcome);
+            if (learner_answers()) record(program->lesson.slug, end);
             if (end.outcome == Outcome::quit) return finished.code;
             if (chosen.size() == 1 && end.outcome == Outcome::ok) show_card(program->lesson, report.answers);
 

@@ -48,14 +48,14 @@ public:
     }
 
     int hint(const std::string& which) {
-        const Exercise* exercise = which.empty() ? next() : named(which);
-        if (exercise == nullptr) return which.empty() ? good : usage;
+        const Exercise* exercise = which.empty() ? begun() : named(which);
+        if (exercise == nullptr) return usage;
         const std::size_t number = static_cast<std::size_t>(notebook_.entry(*exercise).hints);
         const std::size_t all = exercise->hints.size(), shown = std::min(number, all - 1);
         if (number < all) notebook_.note(*exercise, "hint");
         if (flags_.json)
             return answered(*exercise, {{"hint", shown + 1}, {"of", all}, {"text", exercise->hints[shown]}});
-        say(fmt::format("Hint {} of {}: {}", shown + 1, all, exercise->hints[shown]));
+        say(fmt::format("Hint {} of {} for {}: {}", shown + 1, all, exercise->slug, exercise->hints[shown]));
         if (number >= all)
             say("That was the last one. ./learn solution " + exercise->slug + " --yes shows an answer.");
         return good;
@@ -201,6 +201,14 @@ private:
         return nullptr;
     }
 
+    // Returns the first exercise that the learner has begun and that has not passed.
+    const Exercise* begun() {
+        for (const auto& exercise : exercises_.all)
+            if (notebook_.has(exercise) && !notebook_.entry(exercise).passed) return &exercise;
+        print_error("learn", "hint: you have not begun an exercise; ./learn check begins the next one");
+        return nullptr;
+    }
+
     // Writes the starting file. Returns false if the learner already has a file for this exercise.
     bool begin(const Exercise& exercise) {
         if (notebook_.has(exercise)) return false;
@@ -296,8 +304,10 @@ private:
     }
 
     // Checks the file 100 ms after the learner's last change, because an editor may save a file in steps.
-    int watch_over(const Exercise& exercise) {
-        const std::string file = notebook_.file(exercise);
+    // After an exercise has passed, watches the next one.
+    int watch_over(const Exercise& first) {
+        const Exercise* exercise = &first;
+        std::string file = notebook_.file(first);
         const auto state = [&] {
             std::ifstream text(file, std::ios::binary);
             return std::string(std::istreambuf_iterator<char>(text), {});
@@ -306,9 +316,15 @@ private:
         for (auto seen = state();; seen = state()) {
             if (seen != checked) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(100));
-                if (state() != seen || !notebook_.has(exercise)) continue;
+                if (state() != seen || !notebook_.has(*exercise)) continue;
                 checked = seen;
-                check_once(exercise);
+                if (check_once(*exercise) == good) {
+                    exercise = next();
+                    if (exercise == nullptr) return good;
+                    begin(*exercise);
+                    file = notebook_.file(*exercise);
+                    checked = state();
+                }
                 print(fmt::format("watching {} (Ctrl-C ends)", shortened(file)));
             }
             std::this_thread::sleep_for(std::chrono::milliseconds(200));
