@@ -241,12 +241,11 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
             case Key::quit:
                 throw Quit{};
             case Key::keys:
-                say(
-                    fmt::format("{}  h: a hint, then another; s or page down: the answer. b: back, g: write "
-                                "the pictures to "
-                                "files, q: leave.",
-                                prediction.is_typed ? "A number such as -0.5 or 2/3, then ENTER: your answer."
-                                                    : what + ": your answer."));
+                say(fmt::format(
+                    "{}  h: a hint, then another; s or page down: the answer. b: back, g: write the "
+                    "pictures to files, m: the page of the lesson, q: leave.",
+                    prediction.is_typed ? "A number such as -0.5 or 2/3, then ENTER: your answer."
+                                        : what + ": your answer."));
                 break;
             case Key::lesson_page:
                 show_page();

@@ -352,6 +352,7 @@ def test_watch_checks_each_saved_version(runner):
             os.utime(learner.path("05_divide") + ".new", ns=(saved.st_atime_ns, saved.st_mtime_ns))  # with the same time stamp
             os.replace(learner.path("05_divide") + ".new", learner.path("05_divide"))
             terminal.expect("[ok] divide")
+            terminal.expect("Exercise 1, set-or-add")  # the next exercise begins
             terminal.expect("watching")
             terminal.type("\x03")
             assert terminal.wait() == 130 and terminal.restored()

@@ -71,8 +71,12 @@ class Course:
         return subprocess.run([self.runner, *arguments], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
                               text=True, check=False, timeout=60, env=clean_environment(TALLY_WORK=self.work, **environment))
 
-    def at_terminal(self, *arguments, expected=0):
+    def at_terminal(self, *arguments, expected=0, key=None):
+        """Returns the output. `key` is the answer to the question for the next lesson."""
         with Terminal([self.runner, *arguments], TALLY_WORK=self.work) as t:
+            if key:
+                t.expect("SPACE next lesson")
+                t.type(key)
             code = t.wait()
             assert code == expected, (code, t.seen)
             return t.seen
@@ -115,7 +119,7 @@ def test_list(runner, sample):
 def test_the_order_is_that_of_the_syllabus(runner, sample):
     with Course(runner, (3, "arrays", "ok"), (5, "full-batch", "ok"), (99, "of-ones-own", "ok"), (11, "the-tail", "ok")) as course:
         assert [each.split()[1] for each in course.run("list").stdout.splitlines()] == ["full-batch", "the-tail", "arrays", "of-ones-own"]
-        assert "this is full-batch" in course.at_terminal() and "this is the-tail" in course.at_terminal()
+        assert "this is full-batch" in course.at_terminal(key="q") and "this is the-tail" in course.at_terminal(key="q")
         assert "3 to 99" in course.run("run", "100").stderr
 
 
@@ -431,10 +435,30 @@ def test_step_mode_through_the_runner(runner, sample):
             assert again.wait() == 0 and "All 1 lessons are done" in again.seen
 
 
+def test_a_key_begins_the_next_lesson(runner, sample):
+    with Course(runner, (5, "full-batch", "ok"), (7, "divide", "ok")) as course:
+        seen = course.at_terminal(key=" ")
+        assert "this is full-batch" in seen and "this is divide" in seen and course.done() == ["divide", "full-batch"]
+
+
+def test_the_next_lesson_goes_on_at_the_step_that_was_left(runner, sample):
+    with Course(runner, (5, "full-batch", "quit"), (7, "divide", "ok")) as course:
+        course.at_terminal()
+        assert course.answers()[-1][:4] == ["lesson", "full-batch", "2", "begun"]
+        seen = course.at_terminal()
+        assert "full-batch goes on at step 2. ./learn run full-batch begins at step 1." in " ".join(seen.split())
+        assert "--from=2" in course.words_of(5, "full-batch") or "2" == course.words_of(5, "full-batch")[course.words_of(5, "full-batch").index("--from") + 1]
+        course.at_terminal("run", "full-batch")
+        assert not any("--from" in word for word in course.words_of(5, "full-batch"))
+
+
 def test_next_goes_on_after_a_skipped_lesson(runner, sample):
     with Course(runner, (22, "on-the-gpu", "skip"), (23, "across-processes", "ok")) as course:
         for shown in ("this is across-processes", "this is on-the-gpu"):  # in the second round no other lesson is left
             with Terminal([course.runner], TALLY_WORK=course.work) as t:
+                if "across" in shown:
+                    t.expect("SPACE next lesson")
+                    t.type("q")
                 code = t.wait()
                 assert shown in t.seen and code == (0 if "across" in shown else 77), (code, t.seen)
         assert course.done() == ["across-processes"]

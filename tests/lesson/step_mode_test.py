@@ -126,7 +126,7 @@ def test_question_mark_shows_the_keys_and_c_the_checks(lesson):
         t.expect("c: the checks of this step")
         t.expect(BAR)
         t.type("c")
-        t.expect("No check in this step.")
+        t.expect("No check so far in this lesson.")
         t.expect(BAR)
         t.type(NEXT)
         at_step(t, 2)
@@ -138,6 +138,7 @@ def test_question_mark_shows_the_keys_and_c_the_checks(lesson):
         t.type("s")
         t.expect(BAR)
         t.type("c")
+        t.expect("Checks of step 3:")
         t.expect("[ok] sum of three = 3 x full")
         t.expect(BAR)
 
@@ -259,8 +260,16 @@ def test_from_a_later_step(lesson):
         at_step(t, 4)
         assert "[1/5]" not in t.seen and "PREDICT" not in t.seen
         t.type("b")
-        t.expect("[3/5]")
-        t.expect("Answer: 5) 3.")
+        t.expect("This run began at step 4. ./learn run sample begins at step 1.")
+        t.expect(BAR)
+
+
+def test_the_page_of_a_lesson_without_one(lesson):
+    with Terminal([lesson]) as t:
+        at_step(t, 1)
+        t.type("m")
+        t.expect("This lesson has no page.")
+        t.expect(BAR)
 
 
 def ends_by(lesson, expected, act, step=1):
