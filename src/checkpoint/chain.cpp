@@ -56,10 +56,10 @@ std::size_t segment_peak(const std::vector<detail::LayerBytes>& layers, std::siz
 
 std::size_t detail::predicted_bytes(const std::vector<detail::LayerBytes>& layers,
                                     const std::vector<std::size_t>& sizes) {
-    std::size_t peak = 0, snapshots = 0, from = 0;
+    std::size_t peak = 0, snapshot_bytes = 0, from = 0;
     for (const std::size_t size : sizes) {
-        peak = std::max(peak, snapshots + segment_peak(layers, from, from + size));
-        snapshots += layers[from].input;
+        peak = std::max(peak, snapshot_bytes + segment_peak(layers, from, from + size));
+        snapshot_bytes += layers[from].input;
         from += size;
     }
     return peak;
@@ -71,21 +71,22 @@ std::optional<detail::Segmentation> cut_within(const std::vector<detail::LayerBy
                                                std::size_t bytes) {
     const std::size_t n = layers.size();
     // A snapshot is the input of a segment. If the layers [0, i) can be cut into segments that fit,
-    // snapshots[i] is the smallest number of bytes of their snapshots, and begins[i] is the last one's begin.
-    // Fewer bytes are always better, because they leave more memory for later segments.
-    std::vector<std::optional<std::size_t>> snapshots(n);
+    // snapshot_bytes[i] is the smallest size of their snapshots, and begins[i] is the first layer of the last of
+    // these segments. Fewer bytes are always better, because they leave more memory for later segments.
+    std::vector<std::optional<std::size_t>> snapshot_bytes(n);
     std::vector<std::size_t> begins(n);
-    snapshots[0] = 0;
+    snapshot_bytes[0] = 0;
     for (std::size_t to = 0; to < n; ++to) {
         for (std::size_t from = 0; from < to; ++from) {
-            if (!snapshots[from] || *snapshots[from] + segment_peak(layers, from, to) > bytes) continue;
-            const std::size_t held = *snapshots[from] + layers[from].input;
-            if (snapshots[to] && *snapshots[to] <= held) continue;
-            snapshots[to] = held;
+            if (!snapshot_bytes[from] || *snapshot_bytes[from] + segment_peak(layers, from, to) > bytes)
+                continue;
+            const std::size_t held = *snapshot_bytes[from] + layers[from].input;
+            if (snapshot_bytes[to] && *snapshot_bytes[to] <= held) continue;
+            snapshot_bytes[to] = held;
             begins[to] = from;
         }
         // The last segment does not run again, so its earliest possible start minimises recomputation.
-        if (!snapshots[to] || *snapshots[to] + segment_peak(layers, to, n) > bytes) continue;
+        if (!snapshot_bytes[to] || *snapshot_bytes[to] + segment_peak(layers, to, n) > bytes) continue;
         detail::Segmentation cut{.sizes = {n - to}, .recomputed = to};
         for (std::size_t end = to; end > 0; end = begins[end])
             cut.sizes.insert(cut.sizes.begin(), end - begins[end]);

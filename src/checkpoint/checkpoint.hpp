@@ -39,7 +39,7 @@ template <class T> void seed_gradient(BackwardPass& backward_pass, const Var<T>&
     if (node.state == State::leaf) account_as(node.gradient, MemoryClass::gradient);
 }
 
-// A CheckpointNode has no value, and stores the gradients of all results of a checkpointed function.
+// The base of RecomputingNode without its types F and Arguments stores the gradients of all results.
 template <class T> class CheckpointNode : public ValueNode<T> {
 public:
     CheckpointNode() : ValueNode<T>(T(), State::fresh) {}

@@ -175,8 +175,7 @@ template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
     const std::size_t last = steps_->size() - 1;
     if (!detail::context.recording) return detail::run_chain(*steps_, 0, steps_->size(), std::move(x));
     if (detail::context.interceptor)
-        throw Error(
-            "[revolve] called inside a checkpointed function; checkpoint the steps of that function instead");
+        throw Error("[revolve] a Revolve cannot run inside a checkpointed function; call it outside");
     const auto chain_run = std::make_shared<Run>(*this, x);
     count_->snapshots = std::max<std::size_t>(count_->snapshots, 1);
     std::size_t next = chain_run->next_snapshot(0, last);

@@ -24,7 +24,7 @@ template <class T> struct Bucket {
 // the sums back. The capacity is at least one number. Call all_gather() immediately before you use a bucket.
 template <class T> class BucketedAllReduce {
 public:
-    // `error_already_shared` becomes true if a sum fails, because a failed sum throws on all processes.
+    // `error_already_shared` becomes true if a sum fails: other processes cannot receive a report then.
     BucketedAllReduce(ProcessGroup& processes, ProcessGroup::AllReduce how,
                       std::unique_ptr<Bucket<T>>& bucket, bool& error_already_shared)
         : processes_(processes), how_(how), bucket_(bucket), error_already_shared_(error_already_shared) {}

@@ -20,7 +20,7 @@ namespace {
 // message also contains one byte per parameter (1 if the parameter has a gradient) and the exact sums.
 template <class S> struct WindowMessage {
     detail::WindowTotals totals;
-    std::int64_t window;  // index in the order in which windows were opened
+    std::int64_t opening_number;  // index in the order in which the process group opened windows
     typename DataParallel<S>::MicroBatchesSummary batches;
 };
 
@@ -70,9 +70,10 @@ template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<I
 }
 
 template <class S>
-std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window) {
+std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window_index) {
     WindowRecord& record = windows_.at(&optimizer);
-    if (std::exchange(record.first_item_window, window) != window) record.share_call = latest_share_call_;
+    if (std::exchange(record.first_item_window, window_index) != window_index)
+        record.share_call = latest_share_call_;
     if (latest_share_call_ && record.share_call && *record.share_call != *latest_share_call_)
         throw Error("data_parallel",
                     "share() was called again in this window, so two processes would draw the same random "
@@ -138,7 +139,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
     for (const auto& [name, entry] : state.entries()) texts.emplace_back(name, detail::entry_text(entry));
     for (auto& line : checksums()) texts.push_back(std::move(line));
     require_equal_and_reset_shared("the opening of a window", texts);
-    record.number = processes_.new_window();
+    record.opening_number = processes_.new_window();
     if (processes_.size() == 1) return;
     bucket_->resize(std::max(std::min(elements, options_.bucket), bucket_->numbers.size()),
                     static_cast<std::size_t>(processes_.size()));
@@ -155,7 +156,7 @@ void DataParallel<S>::require_equal_and_reset_shared(const std::string& call, co
     try {
         require_equal(call, texts);
     } catch (...) {
-        error_already_shared_ = false;  // otherwise the next fail() would report nothing
+        error_already_shared_ = false;  // otherwise the next report_failure() would report nothing
         throw;
     }
 }
@@ -174,7 +175,7 @@ template <class S> void DataParallel<S>::require_equal_totals(const std::vector<
             throw Error("processes", call_, ": rank ", rank, " has ", what, " ", static_cast<double>(theirs),
                         ", rank 0 has ", static_cast<double>(of_first), "; make them equal on all processes");
         };
-        require_same("the window number", other.window, first.window);
+        require_same("windows opened before this one:", other.opening_number, first.opening_number);
         require_same("updates:", other.totals.updates, first.totals.updates);
         require_same("the learning rate", other.totals.learning_rate, first.totals.learning_rate);
         require_same("terms of add_regularizer():", other.totals.regularizers, first.totals.regularizers);
@@ -202,13 +203,13 @@ template <class S> void DataParallel<S>::require_equal_written_weights(const std
 }
 
 template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<S>& optimizer,
-                                                                const char* call, std::int64_t window,
+                                                                const char* call, std::int64_t window_index,
                                                                 const detail::WindowTotals& here,
                                                                 std::span<detail::ExactSum<S>> exact) {
     parameters_ = optimizer.parameters();
-    call_ = std::string(call) + " of window " + std::to_string(window);
+    call_ = std::string(call) + " of window " + std::to_string(window_index);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
-    const WindowMessage<S> mine{here, windows_.at(&optimizer).number, last_micro_batches_};
+    const WindowMessage<S> mine{here, windows_.at(&optimizer).opening_number, last_micro_batches_};
     std::string message(sizeof mine + parameters_.size(), '\0');
     std::memcpy(message.data(), &mine, sizeof mine);
     for (std::size_t i = 0; i < parameters_.size(); ++i)
@@ -314,10 +315,10 @@ template <class S> void DataParallel<S>::sum_digits(std::span<detail::ExactSum<S
 
 template <class S> void DataParallel<S>::barrier_before_step() { all_gather("the step, "); }
 
-template <class S>
-void DataParallel<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
+template <class S> void DataParallel<S>::report_failure(const char* call, std::int64_t window_index,
+                                                        const std::string& why) noexcept {
     if (std::exchange(error_already_shared_, false)) return;
-    processes_.fail(std::string(call) + " of window " + std::to_string(window), why);
+    processes_.report_failure(std::string(call) + " of window " + std::to_string(window_index), why);
 }
 
 template class DataParallel<float>;

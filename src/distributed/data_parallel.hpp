@@ -76,13 +76,14 @@ public:
     bool is_main_process() const override { return processes_.rank() == 0; }
     using NamedTexts = typename detail::GradientReducer<S>::NamedTexts;
     void open(const Optimizer<S>& optimizer, const NamedTexts& options) override;
-    detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
+    detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window_index,
                                 const detail::WindowTotals& here,
                                 std::span<detail::ExactSum<S>> exact) override;
     void reduce(detail::SideEffects& effects, std::span<detail::ExactSum<S>> exact) override;
     void barrier_before_step() override;
-    void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
-    std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) override;
+    void report_failure(const char* call, std::int64_t window_index,
+                        const std::string& why) noexcept override;
+    std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window_index) override;
     std::uint64_t rng_offset() const override {  // 0 if items are numbered over all processes
         return numbered_ ? 0 : static_cast<std::uint64_t>(processes_.rank());
     }
@@ -99,7 +100,7 @@ private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine = "");
     void require_equal(const std::string& call, const NamedTexts& texts,
                        const std::string& advice = "; make them equal on all processes");
-    // After an error, resets error_already_shared_, because this error is not passed to fail().
+    // After an error, resets error_already_shared_, because this error is not passed to report_failure().
     void require_equal_and_reset_shared(const std::string& call, const NamedTexts& texts);
     NamedTexts checksums() const;
     void require_equal_totals(const std::vector<std::string>& all);
@@ -114,7 +115,7 @@ private:
     Options options_;
     std::vector<Var<Array<S>>> parameters_;  // of the Window that was opened or ended last
     struct WindowRecord {
-        std::int64_t number = 0;              // index in the order of opening
+        std::int64_t opening_number = 0;      // index in the order of opening
         std::int64_t first_item_window = -1;  // the window that called first_item() last, or -1 if none did
         std::optional<std::int64_t> share_call = {};  // the call of share() that numbers its items
     };
@@ -129,7 +130,7 @@ private:
     std::optional<std::int64_t> latest_share_call_;  // the call that set first_item_; none after begin_at()
     std::string call_, where_;                 // of the current collective call, for its name and for errors
     std::vector<bool> any_rank_has_gradient_;  // for each parameter, whether any process has a gradient
-    bool error_already_shared_ = false;        // all processes get the current error, so fail() is silent
+    bool error_already_shared_ = false;  // all processes get the current error, so report_failure() is silent
 };
 
 extern template class DataParallel<float>;

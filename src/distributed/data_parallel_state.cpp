@@ -66,7 +66,7 @@ template <class F> void run_and_report_errors(ProcessGroup& processes, const std
     } catch (const detail::SharedError&) {
         throw;
     } catch (const std::exception& error) {
-        processes.fail(call, error.what());
+        processes.report_failure(call, error.what());
         throw;
     }
 }

@@ -20,7 +20,7 @@ std::string make_label(const std::string& id, std::size_t bytes_left) {
     return label_prefix + std::to_string(bytes_left) + ' ' + id;
 }
 
-// Waits for the next label, sets `sent_id`, and returns the bytes in this piece and all later pieces.
+// Waits for the next label, sets `sent_id`, and returns the number of bytes in this piece and all later ones.
 std::size_t next_piece(ProcessGroup& processes, int from, const std::string& id, std::string& sent_id) {
     const std::string sender = "rank " + std::to_string(from);
     std::optional<std::string> label;

@@ -100,7 +100,7 @@ public:
             drain();
             throw;
         } catch (const std::exception& error) {
-            processes_.fail(call_ + ", " + where_, error.what());
+            processes_.report_failure(call_ + ", " + where_, error.what());
             drain();
             throw;
         }

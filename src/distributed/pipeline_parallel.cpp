@@ -20,14 +20,14 @@ std::vector<std::string> PipelineParallel<S>::all_gather(const std::string& what
 
 template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const NamedTexts& options) {
     call_ = "";
-    const std::string call = "the opening of a window of stages";
+    const std::string call = "the opening of a pipeline's window";
     NamedTexts lines;
     for (const auto& [name, value] : options) lines.emplace_back("option " + name, value);
     std::vector<std::string> all;
     try {
         all = all_gather(call, detail::serialize_texts(lines));
     } catch (...) {
-        error_already_shared_ = false;  // otherwise the next fail() would report nothing
+        error_already_shared_ = false;  // otherwise the next report_failure() would report nothing
         throw;
     }
     if (std::ranges::count(all, all[0]) != std::ssize(all))
@@ -35,10 +35,10 @@ template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const Nam
 }
 
 template <class S> detail::WindowTotals PipelineParallel<S>::gather(const Optimizer<S>&, const char* call,
-                                                                    std::int64_t window,
+                                                                    std::int64_t window_index,
                                                                     const detail::WindowTotals& here,
                                                                     std::span<detail::ExactSum<S>>) {
-    call_ = std::string(call) + " of window " + std::to_string(window) + " of stages";
+    call_ = std::string(call) + " of the pipeline's window " + std::to_string(window_index);
     const std::pair<const char*, double> mine[] = {
         {"micro-batches:", static_cast<double>(here.micro_batches)},
         {"a count of", here.count},
@@ -79,10 +79,10 @@ detail::MeasuredGradients PipelineParallel<S>::combine_norms(const detail::Measu
     return combined;
 }
 
-template <class S>
-void PipelineParallel<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
+template <class S> void PipelineParallel<S>::report_failure(const char* call, std::int64_t window_index,
+                                                            const std::string& why) noexcept {
     if (std::exchange(error_already_shared_, false)) return;
-    processes_.fail(std::string(call) + " of window " + std::to_string(window), why);
+    processes_.report_failure(std::string(call) + " of window " + std::to_string(window_index), why);
 }
 
 template class PipelineParallel<float>;

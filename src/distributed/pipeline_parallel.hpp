@@ -30,13 +30,14 @@ public:
     bool is_main_process() const override { return true; }  // for its own stage's parameters
     using NamedTexts = typename detail::GradientReducer<S>::NamedTexts;
     void open(const Optimizer<S>& optimizer, const NamedTexts& options) override;
-    detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
+    detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window_index,
                                 const detail::WindowTotals& here,
                                 std::span<detail::ExactSum<S>> exact) override;
     void reduce(detail::SideEffects&, std::span<detail::ExactSum<S>>) override {}
     detail::MeasuredGradients combine_norms(const detail::MeasuredGradients& mine) override;
     void barrier_before_step() override { all_gather("the step, ", ""); }
-    void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
+    void report_failure(const char* call, std::int64_t window_index,
+                        const std::string& why) noexcept override;
     std::int64_t first_item(const Optimizer<S>&, std::int64_t) override { return 0; }
 
 private:
@@ -44,7 +45,7 @@ private:
 
     ProcessGroup& processes_;
     std::string call_;                   // name of the call that ends the window, for errors
-    bool error_already_shared_ = false;  // all processes get the current error, so fail() is silent
+    bool error_already_shared_ = false;  // all processes get the current error, so report_failure() is silent
 };
 
 extern template class PipelineParallel<float>;

@@ -40,8 +40,8 @@ std::string launcher_text() {
 
 // A `Message` stores a kind, the name of a collective call, the progress of the call, and the contents.
 struct ProcessGroup::Message {
-    enum Kind : char { joins = 'j', failed = 'f', timed_out = 't', leaves = 'l' };
-    Kind kind = joins;
+    enum Kind : char { takes_part = 'j', failed = 'f', timed_out = 't', leaves = 'l' };
+    Kind kind = takes_part;
     std::string call, where, contents;
 
     std::string encode() const {
@@ -81,7 +81,8 @@ ProcessGroup::~ProcessGroup() {
     const bool no_error = std::uncaught_exceptions() == 0 && why_broken_.empty();
     const double seconds = no_error ? std::numeric_limits<double>::infinity() : options_.timeout;
     try {
-        if (size() > 1 && why_broken_.empty()) exchange({Message::leaves, "its end", "", ""}, seconds);
+        if (size() > 1 && why_broken_.empty())
+            exchange_messages({Message::leaves, "its end", "", ""}, seconds);
         all_ready =
             size() == 1 || transport_.barrier_before_end(missing_text_.empty() ? seconds : grace_seconds);
     } catch (...) {
@@ -98,7 +99,7 @@ void ProcessGroup::require_connected(const std::string& call) const {
 }
 
 // Returns the messages of all processes. missing_text_ names processes that did not answer in time.
-std::vector<ProcessGroup::Message> ProcessGroup::exchange(const Message& mine, double seconds) {
+std::vector<ProcessGroup::Message> ProcessGroup::exchange_messages(const Message& mine, double seconds) {
     const std::string text = mine.encode();
     sent_.gathered_bytes += text.size() * static_cast<std::size_t>(size() - 1);
     const detail::MpiTransport::Messages received = transport_.all_gather(text, seconds);
@@ -131,12 +132,12 @@ std::vector<std::string> ProcessGroup::all_gather(const std::string& call, const
                                                   const std::string& mine) {
     if (size() == 1) return {mine};
     require_connected(call);
-    return gather({Message::joins, call, where, mine}, options_.timeout);
+    return exchange_and_check({Message::takes_part, call, where, mine}, options_.timeout);
 }
 
 // Returns the contents of all messages if all processes made the same call. Otherwise throws or ends the run.
-std::vector<std::string> ProcessGroup::gather(const Message& mine, double seconds) {
-    std::vector<Message> messages = exchange(mine, seconds);
+std::vector<std::string> ProcessGroup::exchange_and_check(const Message& mine, double seconds) {
+    std::vector<Message> messages = exchange_messages(mine, seconds);
     const auto prefix = [&](std::size_t rank) { return mine.full_call() + ": " + rank_text(rank); };
     for (std::size_t rank = 0; rank < messages.size(); ++rank) {
         const Message& theirs = messages[rank];
@@ -164,10 +165,10 @@ std::vector<std::string> ProcessGroup::gather(const Message& mine, double second
     return contents;
 }
 
-void ProcessGroup::fail(const std::string& call, const std::string& why) noexcept {
+void ProcessGroup::report_failure(const std::string& call, const std::string& why) noexcept {
     if (size() == 1 || !why_broken_.empty()) return;
     try {
-        exchange({Message::failed, call, "", why}, options_.timeout);
+        exchange_messages({Message::failed, call, "", why}, options_.timeout);
     } catch (...) {  // the caller throws the error that is reported here
     }
 }
@@ -181,17 +182,18 @@ void ProcessGroup::wait_or_fail(const std::string& call, const std::string& wher
         if (done()) return true;
         for (int rank = 0; rank < size(); ++rank) {
             const std::string* const next = transport_.peek_message(rank);
-            const auto kind = next ? Message::decode(*next).kind : Message::joins;
-            if (kind != Message::joins && done()) return true;  // the data may have arrived before
-            if (kind != Message::joins)
-                gather({Message::joins, call, where, ""},
-                       kind == Message::timed_out ? grace_seconds : options_.timeout);
+            const auto kind = next ? Message::decode(*next).kind : Message::takes_part;
+            if (kind != Message::takes_part && done()) return true;  // the data may have arrived before
+            if (kind != Message::takes_part)  // throws, because this message ends the call on all processes
+                exchange_and_check({Message::takes_part, call, where, ""},
+                                   kind == Message::timed_out ? grace_seconds : options_.timeout);
         }
         return false;
     });
     if (!in_time)
-        gather({Message::timed_out, call, where, missing + " within " + seconds_text(options_.timeout)},
-               grace_seconds);
+        exchange_and_check(
+            {Message::timed_out, call, where, missing + " within " + seconds_text(options_.timeout)},
+            grace_seconds);
 }
 
 void ProcessGroup::post(const std::string& label, const detail::Piece& piece,
@@ -261,7 +263,7 @@ template <class S> void ProcessGroup::sum(AllReduce how, std::span<S> numbers, s
     if (done) return;
     const std::string missing =
         "the numbers of other processes did not arrive within " + seconds_text(options_.timeout);
-    exchange({Message::timed_out, "sum", "", missing}, grace_seconds);
+    exchange_messages({Message::timed_out, "sum", "", missing}, grace_seconds);
     end_all("sum: " + missing +
             (missing_text_.empty() ? " on " + rank_text(static_cast<std::size_t>(rank())) +
                                          ", although all processes have answered"

@@ -73,16 +73,16 @@ public:
     std::vector<std::string> all_gather(const std::string& call, const std::string& where,
                                         const std::string& mine);
     // Reports a failure to the other processes, instead of taking part in the next collective call.
-    void fail(const std::string& call, const std::string& why) noexcept;
+    void report_failure(const std::string& call, const std::string& why) noexcept;
     // Sums `numbers` over all processes. `scratch` needs numbers.size() elements plus one element for each
     // process. Call sum() only immediately after all_gather(). After an error do not free the buffers,
     // because MPI may still use the buffers.
     template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
-    // Waits until done() returns true. Call wait_or_fail() between two calls of all_gather(). Throws
-    // `missing` after the timeout. Also throws if another process reports a failure or leaves.
+    // Waits until done() returns true. Call wait_or_fail() between two calls of all_gather(). Throws if another
+    // process reports a failure or leaves, and after the timeout on all processes, with the text `missing`.
     void wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                       const std::function<bool()>& done);
-    // Begins to send a piece. The receiver waits for the label and then calls take().
+    // Begins to send a piece and its label, a text with the size. The receiver waits for it and calls take().
     void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> owner);
     // Receives a piece. After an error do not free the memory of the piece, because MPI may still use it.
     void take(const std::string& call, const detail::Piece& piece);
@@ -90,8 +90,8 @@ public:
 
 private:
     struct Message;
-    std::vector<Message> exchange(const Message& mine, double seconds);
-    std::vector<std::string> gather(const Message& mine, double seconds);
+    std::vector<Message> exchange_messages(const Message& mine, double seconds);
+    std::vector<std::string> exchange_and_check(const Message& mine, double seconds);
     template <class S> bool sum_in_order(std::span<S> numbers, std::span<S> scratch);
     [[noreturn]] void end_all(const std::string& why);
     void require_connected(const std::string& call) const;

@@ -24,7 +24,7 @@ public:
     double loss() const { return static_cast<double>(totals_[0].rounded().item()); }
     double count() const { return static_cast<double>(totals_[1].rounded().item()); }
 
-    // Extends this process's sums to the ranges of all processes, and returns the number of digits.
+    // Extends this process's sums to the ranges of all processes, and returns the number of words.
     std::size_t widen(Sums mine) const;
     // Sets each sum's number of additions after the digits of all processes have been added.
     void set_additions(Sums mine) const;

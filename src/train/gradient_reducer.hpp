@@ -58,10 +58,10 @@ public:
     virtual bool is_main_process() const = 0;
     // Each window calls open() once. Throws if optimizers, parameters or options differ between processes.
     virtual void open(const Optimizer<S>& optimizer, const NamedTexts& options) = 0;
-    // Returns the combined totals of all processes just before an update ends. `call` and `window` must be
+    // Returns the combined totals of all processes just before an update ends. `call` and `window_index` must be
     // the same in all processes. The totals include the exact sums of all processes, rounded once, and
     // `exact` does not change. Later calls use `optimizer`, because several windows may use the same reducer.
-    virtual WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
+    virtual WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window_index,
                                 const WindowTotals& here, std::span<ExactSum<S>> exact) = 0;
     // Sums each gradient over all processes, or with Sum::exact each sum in `exact`. Merges side effects.
     virtual void reduce(SideEffects& effects, std::span<ExactSum<S>> exact) = 0;
@@ -70,9 +70,10 @@ public:
     // Waits, just before the parameters change, until every process has allocated the memory for the update.
     virtual void barrier_before_step() = 0;
     // Reports an error to the other processes. This report replaces the next collective call of this process.
-    virtual void fail(const char* call, std::int64_t window, const std::string& why) noexcept = 0;
+    virtual void report_failure(const char* call, std::int64_t window_index,
+                                const std::string& why) noexcept = 0;
     // Returns the index of this process's first item among all items of the update. Not collective.
-    virtual std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) = 0;
+    virtual std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window_index) = 0;
     // Returns a part of the seed, which differs between processes that number their items separately.
     virtual std::uint64_t rng_offset() const { return 0; }
 };

@@ -449,7 +449,7 @@ template <class S> detail::WindowResult<S> Window<S>::end_window(const char* cal
     try {
         return try_end_window(call, end_of_epoch);
     } catch (const std::exception& error) {  // the other processes must not wait for this process
-        reducer_->fail(call, window_index_, error.what());
+        reducer_->report_failure(call, window_index_, error.what());
         throw;
     }
 }

@@ -174,7 +174,7 @@ TEST_CASE("Revolve: throws Error without snapshots, without steps, and inside a 
     const R revolve(layers.chain, 2);
     CHECK(message_of([&] {
               checkpoint([&](const Tensor64& x) { return revolve(x); }, layers.leaves[0]);
-          }).find("[revolve] called inside a checkpointed function") == 0);
+          }).find("[revolve] a Revolve cannot run inside a checkpointed function") == 0);
     {
         const NoGrad off;
         CHECK_FALSE(revolve(layers.leaves[0]).requires_grad());

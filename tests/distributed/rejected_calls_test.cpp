@@ -217,7 +217,7 @@ TEST_CASE("DataParallel: ending different windows of one object on different pro
     one.add({sum(parameters[0]), constant(Array<float>::full({}, 1))});
     other.add({sum(more[0]), constant(Array<float>::full({}, 1))});
     const std::string error = message_of([&] { (last() ? other : one).finish(); });
-    CHECK_THAT(error, contains(last_rank() + " has the window number "));
+    CHECK_THAT(error, contains(last_rank() + " has windows opened before this one: "));
     CHECK_THAT(error, contains(", rank 0 has "));
 }
 

@@ -170,14 +170,14 @@ TEST_CASE("PipelineParallel: windows that differ throw an Error that names the r
     Chain other = chain;
     if (last()) other.options.max_norm = 17;
     CHECK_THAT(message_of([&] { Part part(other); }),
-               contains("[processes] the opening of a window of stages: " + start +
+               contains("[processes] the opening of a pipeline's window: " + start +
                         "option max_norm 17, rank 0 has "));
     Part part(chain);
     const Numbers before = part.leaves[0].value().clone();
     part.run();
     part.window.after_backward(chain.items() + (last() ? 1 : 0));
     CHECK_THAT(message_of([&] { part.window.finish(); }),
-               contains("[processes] finish of window 0 of stages: " + start + "a count of "));
+               contains("[processes] finish of the pipeline's window 0: " + start + "a count of "));
     part.window.discard();
     part.run();
     part.window.after_backward(chain.items());
