@@ -71,8 +71,8 @@ std::optional<detail::Segmentation> cut_within(const std::vector<detail::LayerBy
                                                std::size_t bytes) {
     const std::size_t n = layers.size();
     // A snapshot is the input of a segment. If the layers [0, i) can be cut into segments that fit,
-    // snapshot_bytes[i] is the smallest size of their snapshots, and begins[i] is the first layer of the last of
-    // these segments. Fewer bytes are always better, because they leave more memory for later segments.
+    // snapshot_bytes[i] is the smallest size of their snapshots, and begins[i] is the first layer of the last
+    // segment. Fewer bytes are always better, because they leave more memory for later segments.
     std::vector<std::optional<std::size_t>> snapshot_bytes(n);
     std::vector<std::size_t> begins(n);
     snapshot_bytes[0] = 0;

@@ -78,7 +78,7 @@ public:
     // process. Call sum() only immediately after all_gather(). After an error do not free the buffers,
     // because MPI may still use the buffers.
     template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
-    // Waits until done() returns true. Call wait_or_fail() between two calls of all_gather(). Throws if another
+    // Waits until done() returns true. Call wait_or_fail() between two calls of all_gather(). Throws if a
     // process reports a failure or leaves, and after the timeout on all processes, with the text `missing`.
     void wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                       const std::function<bool()>& done);

@@ -58,8 +58,8 @@ public:
     virtual bool is_main_process() const = 0;
     // Each window calls open() once. Throws if optimizers, parameters or options differ between processes.
     virtual void open(const Optimizer<S>& optimizer, const NamedTexts& options) = 0;
-    // Returns the combined totals of all processes just before an update ends. `call` and `window_index` must be
-    // the same in all processes. The totals include the exact sums of all processes, rounded once, and
+    // Returns the combined totals of all processes just before an update ends. `call` and `window_index` must
+    // be equal in all processes. The totals include the exact sums of all processes, rounded once, and
     // `exact` does not change. Later calls use `optimizer`, because several windows may use the same reducer.
     virtual WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window_index,
                                 const WindowTotals& here, std::span<ExactSum<S>> exact) = 0;
