@@ -4,7 +4,7 @@
 
 namespace tally::detail {
 
-ReduceDims plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias, const char* names) {
+BatchNormDims plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias, const char* names) {
     if (x.rank() < 2) throw Error("batch_norm", "requires (items, features, ...); x is ", x, ", gain ", gain);
     const Shape features{x[1]};
     if (gain != features || bias != features)

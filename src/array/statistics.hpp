@@ -13,10 +13,10 @@
 namespace tally {
 
 namespace detail {
-// Returns the extents of x (items, features, ...): `outer` items, `reduced` features, `inner` numbers of each.
-// Throws Error unless `gain` and `bias` have one number per feature. The error calls the two `names`.
-ReduceDims plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias,
-                           const char* names = "gain and bias");
+// Returns the extents of x (items, features, ...). `space` is the number of values per item and feature.
+// Throws Error unless `gain` and `bias` have one number per feature. The error message uses `names` for both.
+BatchNormDims plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias,
+                              const char* names = "gain and bias");
 
 template <class S> Array<S> times(double factor, const Array<S>& x) {
     return map(functor::MulNumber{factor}, x);

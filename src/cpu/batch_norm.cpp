@@ -23,45 +23,45 @@ template <class S> struct OfFeature {
 
 // Sets each element of y to f(x...), or adds f(x...).
 template <class S, class F, class... X>
-void each_element(const detail::ReduceDims& dims, Into<S[]> y, F f, X... x) {
-    if (dims.inner == 1)
-        for (std::size_t i = 0; i < dims.outer; ++i)
-            simd_for_each(dims.reduced, from(y, i * dims.reduced), f, x.row(i * dims.reduced, 0)...);
+void each_element(const detail::BatchNormDims& dims, Into<S[]> y, F f, X... x) {
+    if (dims.space == 1)
+        for (std::size_t i = 0; i < dims.items; ++i)
+            simd_for_each(dims.features, from(y, i * dims.features), f, x.row(i * dims.features, 0)...);
     else
-        for (std::size_t i = 0; i < dims.outer * dims.reduced; ++i)
-            simd_for_each(dims.inner, from(y, i * dims.inner), f,
-                          x.stretch(i * dims.inner, i % dims.reduced)...);
+        for (std::size_t i = 0; i < dims.items * dims.features; ++i)
+            simd_for_each(dims.space, from(y, i * dims.space), f,
+                          x.stretch(i * dims.space, i % dims.features)...);
 }
 
 // Sets total[feature] to the sum of f(x...) over the elements of the feature.
 template <class S, class F, class... X>
-void sum_features(const detail::ReduceDims& dims, S* total, F f, X... x) {
-    for_column_tiles<wide_strip>(dims.reduced, [&](std::size_t first_feature, std::size_t width) {
+void sum_features(const detail::BatchNormDims& dims, S* total, F f, X... x) {
+    for_column_tiles<wide_strip>(dims.features, [&](std::size_t first_feature, std::size_t width) {
         sum_in_halves(
-            0, dims.outer, width, total + first_feature, [=](std::size_t first, std::size_t items, S* sum) {
+            0, dims.items, width, total + first_feature, [=](std::size_t first, std::size_t items, S* sum) {
                 std::fill_n(sum, width, S(0));
                 for (std::size_t i = first; i < first + items; ++i) {
-                    const std::size_t at = i * dims.reduced + first_feature;
-                    if (dims.inner == 1)
+                    const std::size_t at = i * dims.features + first_feature;
+                    if (dims.space == 1)
                         simd_for_each<Write::add>(width, width, sum, f, x.row(at, first_feature)...);
                     else
                         for (std::size_t j = 0; j < width; ++j)
-                            sum[j] = sum_run(sum[j], dims.inner, 0, f,
-                                             x.stretch((at + j) * dims.inner, first_feature + j)...);
+                            sum[j] = sum_run(sum[j], dims.space, 0, f,
+                                             x.stretch((at + j) * dims.space, first_feature + j)...);
                 }
             });
     });
 }
 
-template <class S> S terms(const detail::ReduceDims& dims) { return static_cast<S>(dims.outer * dims.inner); }
+template <class S> S terms(const detail::BatchNormDims& d) { return static_cast<S>(d.items * d.space); }
 
-template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceDims& dims) {
+template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::BatchNormDims& dims) {
     const Elements<S> v{x};
     const auto divide = [&](S* sums) {
-        for (std::size_t f = 0; f < dims.reduced; ++f) sums[f] /= terms<S>(dims);
+        for (std::size_t f = 0; f < dims.features; ++f) sums[f] /= terms<S>(dims);
     };
     const auto expose_overflow = [&] {  // division by an infinite variance would give plausible zeros
-        for (std::size_t f = 0; f < dims.reduced; ++f)
+        for (std::size_t f = 0; f < dims.features; ++f)
             if (variance[f] > std::numeric_limits<S>::max())
                 variance[f] = std::numeric_limits<S>::quiet_NaN();
     };
@@ -74,7 +74,7 @@ template <class S> void batch_moments(const S* x, S* mean, S* variance, const de
 }
 
 template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias,
-                                   S* y, const detail::ReduceDims& dims) {
+                                   S* y, const detail::BatchNormDims& dims) {
     each_element(
         dims, Into<S[]>{y, Write::set},
         [](auto v, auto m, auto s, auto g, auto b) { return (v - m) * s * g + b; }, Elements<S>{x},
@@ -82,7 +82,7 @@ template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, con
 }
 
 template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total,
-                                             S* along, const detail::ReduceDims& dims) {
+                                             S* along, const detail::BatchNormDims& dims) {
     sum_features(dims, total, Identity(), Elements<S>{dy});
     sum_features(
         dims, along, [](auto d, auto v, auto m, auto s) { return d * ((v - m) * s); }, Elements<S>{dy},
@@ -91,7 +91,7 @@ template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* m
 
 template <class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
                                         const S* total, const S* along, Into<S[]> dx,
-                                        const detail::ReduceDims& dims) {
+                                        const detail::BatchNormDims& dims) {
     const Elements<S> d{dy};
     const OfFeature<S> s{rstd}, g{gain};
     if (!total)

@@ -365,32 +365,32 @@ template <class S> void measure(std::span<const Update<S>> list, bool squares, d
 // ---- batch norm and dropout ----
 
 // For each element of an array, calls visit(f, at) with its feature f and its index `at`.
-template <class Visit> void each_of_feature(const detail::ReduceDims& dims, Visit visit) {
-    for (std::size_t i = 0; i < dims.outer * dims.reduced * dims.inner; ++i)
-        visit(i / dims.inner % dims.reduced, i);
+template <class Visit> void each_of_feature(const detail::BatchNormDims& dims, Visit visit) {
+    for (std::size_t i = 0; i < dims.items * dims.features * dims.space; ++i)
+        visit(i / dims.space % dims.features, i);
 }
 
-template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceDims& dims) {
-    const S terms = number<S>(dims.outer * dims.inner);
-    fill(S(0), mean, dims.reduced);
+template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::BatchNormDims& dims) {
+    const S terms = number<S>(dims.items * dims.space);
+    fill(S(0), mean, dims.features);
     each_of_feature(dims, [&](std::size_t f, std::size_t i) { mean[f] += x[i]; });
-    for (std::size_t f = 0; f < dims.reduced; ++f) mean[f] = mean[f] / terms;
-    fill(S(0), variance, dims.reduced);
+    for (std::size_t f = 0; f < dims.features; ++f) mean[f] = mean[f] / terms;
+    fill(S(0), variance, dims.features);
     each_of_feature(
         dims, [&](std::size_t f, std::size_t i) { variance[f] += (x[i] - mean[f]) * (x[i] - mean[f]); });
-    for (std::size_t f = 0; f < dims.reduced; ++f) variance[f] = variance[f] / terms;
+    for (std::size_t f = 0; f < dims.features; ++f) variance[f] = variance[f] / terms;
 }
 
 template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias,
-                                   S* y, const detail::ReduceDims& dims) {
+                                   S* y, const detail::BatchNormDims& dims) {
     each_of_feature(
         dims, [&](std::size_t f, std::size_t i) { y[i] = (x[i] - mean[f]) * rstd[f] * gain[f] + bias[f]; });
 }
 
 template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total,
-                                             S* along, const detail::ReduceDims& dims) {
-    fill(S(0), total, dims.reduced);
-    fill(S(0), along, dims.reduced);
+                                             S* along, const detail::BatchNormDims& dims) {
+    fill(S(0), total, dims.features);
+    fill(S(0), along, dims.features);
     each_of_feature(dims, [&](std::size_t f, std::size_t i) {
         total[f] += dy[i];
         along[f] += dy[i] * ((x[i] - mean[f]) * rstd[f]);
@@ -399,8 +399,8 @@ template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* m
 
 template <class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
                                         const S* total, const S* along, Into<S[]> dx,
-                                        const detail::ReduceDims& dims) {
-    const S terms = number<S>(dims.outer * dims.inner);
+                                        const detail::BatchNormDims& dims) {
+    const S terms = number<S>(dims.items * dims.space);
     each_of_feature(dims, [&](std::size_t f, std::size_t i) {
         S slope = dy[i];
         if (total) slope = slope - (total[f] + (x[i] - mean[f]) * rstd[f] * along[f]) / terms;

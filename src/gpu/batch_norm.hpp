@@ -9,31 +9,31 @@
 
 namespace tally::gpu {
 
+using detail::BatchNormDims;
+
 // Returns the index of element number i of a feature in an array (items, features, space).
-TALLY_HOST_DEVICE constexpr std::size_t term_of(const detail::ReduceDims& dims, std::size_t feature,
-                                                std::size_t i) {
-    return (i / dims.inner * dims.reduced + feature) * dims.inner + i % dims.inner;
+TALLY_HOST_DEVICE constexpr std::size_t term_of(const BatchNormDims& d, std::size_t feature, std::size_t i) {
+    return (i / d.space * d.features + feature) * d.space + i % d.space;
 }
 
-TALLY_HOST_DEVICE constexpr std::size_t feature_of(const detail::ReduceDims& dims, std::size_t at) {
-    return at / dims.inner % dims.reduced;
+TALLY_HOST_DEVICE constexpr std::size_t feature_of(const BatchNormDims& dims, std::size_t at) {
+    return at / dims.space % dims.features;
 }
 
 template <class S> struct BatchMomentsBody {
     const S* x;
     S *mean, *variance;
-    detail::ReduceDims dims;
+    BatchNormDims dims;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t feature) const {
-        const std::size_t terms = dims.outer * dims.inner;
+        const std::size_t terms = dims.items * dims.space;
         const auto value = [&](std::size_t i) { return x[term_of(dims, feature, i)]; };
         const S n = static_cast<S>(terms), m = sum_in_team<S>(team, terms, value) / n;
         const S squares =
             sum_in_team<S>(team, terms, [&](std::size_t i) { return (value(i) - m) * (value(i) - m); });
         team.alone([&] {
+            using Limits = std::numeric_limits<S>;  // infinity becomes NaN: see cpu/batch_norm.cpp
             mean[feature] = m;
-            variance[feature] = squares / n > std::numeric_limits<S>::max()  // see cpu/batch_norm.cpp
-                                    ? std::numeric_limits<S>::quiet_NaN()
-                                    : squares / n;
+            variance[feature] = squares / n > Limits::max() ? Limits::quiet_NaN() : squares / n;
         });
     }
 };
@@ -41,7 +41,7 @@ template <class S> struct BatchMomentsBody {
 template <class S> struct BatchNormBody {
     const S *x, *mean, *rstd, *gain, *bias;
     S* y;
-    detail::ReduceDims dims;
+    BatchNormDims dims;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
         const std::size_t f = feature_of(dims, i);
         y[i] = (x[i] - mean[f]) * rstd[f] * gain[f] + bias[f];
@@ -51,9 +51,9 @@ template <class S> struct BatchNormBody {
 template <class S> struct BatchNormBackSumsBody {
     const S *dy, *x, *mean, *rstd;
     S *total, *along;
-    detail::ReduceDims dims;
+    BatchNormDims dims;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t feature) const {
-        const std::size_t terms = dims.outer * dims.inner;
+        const std::size_t terms = dims.items * dims.space;
         const S m = mean[feature], scale = rstd[feature];
         const S sum =
             sum_in_team<S>(team, terms, [&](std::size_t i) { return dy[term_of(dims, feature, i)]; });
@@ -71,43 +71,42 @@ template <class S> struct BatchNormBackSumsBody {
 template <class S> struct BatchNormBackBody {
     const S *dy, *x, *mean, *rstd, *gain, *total, *along;
     Into<S[]> dx;
-    detail::ReduceDims dims;
+    BatchNormDims dims;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
         const std::size_t f = feature_of(dims, i);
         S slope = dy[i];
         if (total)
             slope = slope - (total[f] + (x[i] - mean[f]) * rstd[f] * along[f]) /
-                                static_cast<S>(dims.outer * dims.inner);
+                                static_cast<S>(dims.items * dims.space);
         store(dx, i, gain[f] * rstd[f] * slope);
     }
 };
 
-inline std::size_t elements(const detail::ReduceDims& dims) { return dims.outer * dims.reduced * dims.inner; }
+inline std::size_t elements(const BatchNormDims& dims) { return dims.items * dims.features * dims.space; }
 
-template <class On, class S>
-void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceDims& dims) {
-    with_lanes_for(dims.outer * dims.inner, [&]<std::size_t lanes>() {
-        On::template teams<lanes>("batch_norm, moments", dims.reduced,
+template <class On, class S> void batch_moments(const S* x, S* mean, S* variance, const BatchNormDims& dims) {
+    with_lanes_for(dims.items * dims.space, [&]<std::size_t lanes>() {
+        On::template teams<lanes>("batch_norm, moments", dims.features,
                                   BatchMomentsBody<S>{x, mean, variance, dims});
     });
 }
 
 template <class On, class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain,
-                                             const S* bias, S* y, const detail::ReduceDims& dims) {
+                                             const S* bias, S* y, const BatchNormDims& dims) {
     On::each("batch_norm", elements(dims), BatchNormBody<S>{x, mean, rstd, gain, bias, y, dims});
 }
 
 template <class On, class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd,
-                                                       S* total, S* along, const detail::ReduceDims& dims) {
-    with_lanes_for(dims.outer * dims.inner, [&]<std::size_t lanes>() {
-        On::template teams<lanes>("batch_norm, sums", dims.reduced,
+                                                       S* total, S* along, const BatchNormDims& dims) {
+    with_lanes_for(dims.items * dims.space, [&]<std::size_t lanes>() {
+        On::template teams<lanes>("batch_norm, sums", dims.features,
                                   BatchNormBackSumsBody<S>{dy, x, mean, rstd, total, along, dims});
     });
 }
 
 template <class On, class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd,
                                                   const S* gain, const S* total, const S* along, Into<S[]> dx,
-                                                  const detail::ReduceDims& dims) {
+                                                  const BatchNormDims& dims) {
     On::each("batch_norm, backward", elements(dims),
              BatchNormBackBody<S>{dy, x, mean, rstd, gain, total, along, dx, dims});
 }

@@ -22,8 +22,9 @@ inline std::string words(const Product& p) {
 // Returns the dimensions of a kernel body as text, or the number of launched elements or teams.
 template <class Body> std::string sizes_of(const Body& body, std::size_t count, const char* of) {
     if constexpr (requires { body.dims.reduced; }) {
-        const std::size_t sizes[] = {body.dims.outer, body.dims.reduced, body.dims.inner};
-        return in_brackets(sizes, 3);
+        return in_brackets(std::array{body.dims.outer, body.dims.reduced, body.dims.inner}, 3);
+    } else if constexpr (requires { body.dims.features; }) {
+        return in_brackets(std::array{body.dims.items, body.dims.features, body.dims.space}, 3);
     } else if constexpr (requires { body.p.transpose_a; }) {
         return words(body.p);
     } else if constexpr (requires { body.walk.extent; }) {

@@ -41,9 +41,9 @@ struct ReduceDims {
     std::size_t outer, reduced, inner;
     bool in_order = false;  // the reduced axis counts samples, so the sum is sequential
 };
-}  // namespace detail
-
-namespace detail {
+struct BatchNormDims {
+    std::size_t items, features, space;  // of x (items, features, space)
+};
 inline constexpr std::size_t ordered_limit = 4096;  // with Products::blas, up to this many fma are in order
 inline constexpr std::size_t longest_sequential_sum = 1024, longest_sequential_row = 64;
 
@@ -198,17 +198,17 @@ template <class S> struct Kernels {
     void (*measure)(std::span<const Update<S>>, bool squares, double* found);
 
     // Computes the mean and the biased variance of each feature of x (items, features, space).
-    void (*batch_moments)(const S* x, S* mean, S* variance, const ReduceDims&);
+    void (*batch_moments)(const S* x, S* mean, S* variance, const BatchNormDims&);
     // y = (x - mean) * rstd * gain + bias for each feature.
     void (*batch_norm)(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
-                       const ReduceDims&);
+                       const BatchNormDims&);
     // For each feature, `total` is the sum of dy, and `along` is the sum of dy * (x - mean) * rstd.
     void (*batch_norm_back_sums)(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
-                                 const ReduceDims&);
+                                 const BatchNormDims&);
     // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). With running
     // statistics, x, mean, total and along are null, and dx (+)= gain * rstd * dy.
     void (*batch_norm_back)(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
-                            const S* total, const S* along, Into<S[]> dx, const ReduceDims&);
+                            const S* total, const S* along, Into<S[]> dx, const BatchNormDims&);
     // y (+)= x * scale where the mask keeps an element, x * 0 elsewhere; x is (items, width).
     void (*dropout)(const S* x, const DropoutMask&, S scale, Into<S[]> y, std::size_t items,
                     std::size_t width);

@@ -280,15 +280,15 @@ TEMPLATE_TEST_CASE("batch_norm: agrees with the plain loop, forward and backward
     using S = TestType;
     for (unsigned seed = 0; seed < 300; ++seed) {
         Dice dice(seed);
-        const detail::ReduceDims dims{dice.upto(9), dice.pick<std::size_t>({1, 2, 3, 8, 16, 17, 65}),
-                                      dice.pick<std::size_t>({1, 1, 2, 9, 16, 33, 300})};
+        const detail::BatchNormDims dims{dice.upto(9), dice.pick<std::size_t>({1, 2, 3, 8, 16, 17, 65}),
+                                         dice.pick<std::size_t>({1, 1, 2, 9, 16, 33, 300})};
         const Write how = dice.how();
-        INFO(dice.text() << ", " << dims.outer << " x " << dims.reduced << " x " << dims.inner << ", "
+        INFO(dice.text() << ", " << dims.items << " x " << dims.features << " x " << dims.space << ", "
                          << write_names[static_cast<int>(how)]);
-        const std::size_t size = dims.outer * dims.reduced * dims.inner, features = dims.reduced;
+        const std::size_t size = dims.items * dims.features * dims.space, features = dims.features;
         const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(size), gain = dice.numbers<S>(features),
                    bias = dice.numbers<S>(features), rstd = dice.numbers<S>(features, 0.5, 2);
-        const double terms = static_cast<double>(dims.outer * dims.inner), units = 64 + terms;
+        const double terms = static_cast<double>(dims.items * dims.space), units = 64 + terms;
 
         const Buffer<S> mean(features, dice.upto(3)), want_mean(features), variance(features),
             want_variance(features);

@@ -146,8 +146,8 @@ TEMPLATE_TEST_CASE("kernels: no kernel allocates", "", float, double) {
         k.average(both, {});
         k.limit(both, {});
         k.measure(both, true, std::array<double, 2>().data());
-        for (detail::ReduceDims dims :
-             {detail::ReduceDims{rows, width, 1}, detail::ReduceDims{2, rows / 2, width}}) {
+        for (detail::BatchNormDims dims :
+             {detail::BatchNormDims{rows, width, 1}, detail::BatchNormDims{2, rows / 2, width}}) {
             k.batch_moments(x.data(), mean.data(), rstd.data(), dims);
             k.batch_norm(x.data(), mean.data(), rstd.data(), y.data(), y.data(), d.data(), dims);
             k.batch_norm_back_sums(dy.data(), x.data(), y.data(), y.data(), mean.data(), rstd.data(), dims);

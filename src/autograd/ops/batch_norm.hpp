@@ -17,9 +17,10 @@ template <class S> struct BatchNormResult {
     BatchStatistics<S> statistics;  // for RunningStatistics::commit after the update
 };
 
+// If `mean_depends_on_x`, gradients also flow through `mean` and `variance`, which were computed from x.
 template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                                    const Array<S>& mean, const Array<S>& variance, double eps,
-                                                   bool statistics_of_x, const ReduceDims& dims) {
+                                                   bool mean_depends_on_x, const BatchNormDims& dims) {
     const Array<S> rstd =
         map(functor::NumberOver{1}, map(functor::Sqrt{}, map(functor::AddNumber{eps}, variance)));
     Array<S> y = Array<S>::empty_like(x.value());
@@ -27,18 +28,18 @@ template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>
         .batch_norm(x.value().data(), mean.data(), rstd.data(), gain.value().data(), bias.value().data(),
                     y.raw(), dims);
     const bool needs_dx = x.requires_grad(),
-               needs_sum = gain.requires_grad() || (statistics_of_x && needs_dx);
+               needs_sum = gain.requires_grad() || (mean_depends_on_x && needs_dx);
     return record<"batch_norm">(
         std::move(y),
         std::tuple(save_if(needs_sum, x.value()), save_if(needs_sum, mean),
                    save_if(needs_sum || needs_dx, rstd), save_if(needs_dx, gain.value())),
-        [dims, statistics_of_x](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
-                                const Array<S>& saved_mean, const Array<S>& saved_rstd,
-                                const Array<S>& saved_gain) {
+        [dims, mean_depends_on_x](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
+                                  const Array<S>& saved_mean, const Array<S>& saved_rstd,
+                                  const Array<S>& saved_gain) {
             const Kernels<S>& kernel = kernels_for("batch_norm", dy);
-            const Shape features{static_cast<std::int64_t>(dims.reduced)};
+            const Shape features{static_cast<std::int64_t>(dims.features)};
             Array<S> sum_dy, sum_dy_xhat;
-            if (to.needs_grad(1) || (statistics_of_x && to.needs_grad(0))) {
+            if (to.needs_grad(1) || (mean_depends_on_x && to.needs_grad(0))) {
                 sum_dy = Array<S>::empty(features, dy.device());
                 sum_dy_xhat = Array<S>::empty(features, dy.device());
                 kernel.batch_norm_back_sums(dy.data(), saved_x.data(), saved_mean.data(), saved_rstd.data(),
@@ -46,13 +47,13 @@ template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>
             }
             if (to.needs_grad(0))
                 kernel.batch_norm_back(dy.data(), saved_x.data(), saved_mean.data(), saved_rstd.data(),
-                                       saved_gain.data(), statistics_of_x ? sum_dy.data() : nullptr,
+                                       saved_gain.data(), mean_depends_on_x ? sum_dy.data() : nullptr,
                                        sum_dy_xhat.data(), grad_buffer(to.into(0)), dims);
             if (to.needs_grad(1)) to.add(1, sum_dy_xhat);
             if (to.needs_grad(2)) {
                 // The gradient of a feature's bias is the sum of all dy of this feature.
-                const Shape whole{static_cast<std::int64_t>(dims.outer), features[0],
-                                  static_cast<std::int64_t>(dims.inner)};
+                const Shape whole{static_cast<std::int64_t>(dims.items), features[0],
+                                  static_cast<std::int64_t>(dims.space)};
                 kernel.scatter(broadcast_index(whole, Shape{features[0], 1}), dy.data(),
                                grad_buffer(to.into(2)));
             }
@@ -63,9 +64,9 @@ template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>
 // Returns the statistics of each feature of x (items, features, ...). Throws if gain or bias do not fit x.
 template <class S>
 BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
-    const ReduceDims dims = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
+    const BatchNormDims dims = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
     BatchStatistics<S> batch{Array<S>::empty_like(gain), Array<S>::empty_like(gain),
-                             static_cast<double>(dims.outer * dims.inner)};
+                             static_cast<double>(dims.items * dims.space)};
     kernels_for("batch_norm", x.value(), gain)
         .batch_moments(x.value().data(), batch.mean.raw(), batch.variance.raw(), dims);
     return batch;
@@ -76,9 +77,9 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
 // Call RunningStatistics::commit() with the returned statistics once per update.
 template <class S> detail::BatchNormResult<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain,
                                                          Var<Array<S>> bias, double eps = 1e-5) {
-    const detail::ReduceDims dims = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
+    const detail::BatchNormDims dims = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
     detail::require_valid_eps("batch_norm", eps, x.shape());
-    const std::size_t count = dims.outer * dims.inner;
+    const std::size_t count = dims.items * dims.space;
     if (count == 1)
         throw Error("[batch_norm] x " + to_string(x.shape()) +
                     " has one value per feature, which has no variance; use a larger batch, or pass running "
@@ -92,7 +93,7 @@ template <class S> detail::BatchNormResult<S> batch_norm(Var<Array<S>> x, Var<Ar
 // For evaluation, normalises x by the running statistics, which count as constants.
 template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                             const RunningStatistics<S>& running, double eps = 1e-5) {
-    const detail::ReduceDims dims = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
+    const detail::BatchNormDims dims = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
     detail::plan_batch_norm(x.shape(), running.mean.shape(), running.variance.shape(),
                             "the running mean and variance");
     detail::require_valid_eps("batch_norm", eps, x.shape());
