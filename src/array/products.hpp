@@ -37,26 +37,26 @@ inline Product product_for_b(const Product& p) {
                          : Product{p.k, p.n, p.m, !p.transpose_a, false};
 }
 
-// Runs one product for each member of a batch. indices_of() maps the indices of a member's matrices in the
-// forward product C = A · B to the indices of the factors and the result of this product. For the gradient
-// dA = dC · Bᵀ, indices_of(forward_a, forward_b, forward_c) returns {forward_c, forward_b, forward_a}.
-template <class S, class IndicesOf> void multiply_each(const StridedIndex<2>& batch, const Product& p,
-                                                       const Array<S>& a, const Array<S>& b, Into<S[]> c,
-                                                       IndicesOf indices_of) {
+enum ForwardMatrix : std::size_t { forward_a, forward_b, forward_c };  // of a forward product C = A · B
+
+// Runs one product for each member of a batch. `indices_of` names the matrices of the forward product whose
+// indices the two factors and the result have. For dA = dC · Bᵀ, pass {forward_c, forward_b, forward_a}.
+template <class S> void multiply_each(const StridedIndex<2>& batch, const Product& p, const Array<S>& a,
+                                      const Array<S>& b, Into<S[]> c,
+                                      const std::array<ForwardMatrix, 3>& indices_of) {
     const Kernels<S>& kernel = kernels_for("matmul", a, b);
     std::array<std::size_t, max_rank> position{};
-    std::ptrdiff_t forward_a = 0, forward_b = 0;
-    for (std::size_t forward_c = 0; forward_c < batch.size; ++forward_c) {
-        const auto [factor_a, factor_b, result] =
-            indices_of(static_cast<std::size_t>(forward_a), static_cast<std::size_t>(forward_b), forward_c);
-        kernel.matmul(p, a.data() + factor_a * p.m * p.k, b.data() + factor_b * p.k * p.n,
-                      {c.dst + result * p.m * p.n, c.how});
+    std::array<std::ptrdiff_t, 3> index{};  // of the member's matrices in the forward product
+    const auto at = [&](std::size_t operand) { return static_cast<std::size_t>(index[indices_of[operand]]); };
+    for (std::size_t member = 0; member < batch.size; ++member, ++index[forward_c]) {
+        kernel.matmul(p, a.data() + at(0) * p.m * p.k, b.data() + at(1) * p.k * p.n,
+                      {c.dst + at(2) * p.m * p.n, c.how});
         for (auto axis = static_cast<std::size_t>(batch.rank); axis-- > 0;) {
-            forward_a += batch.stride[0][axis];
-            forward_b += batch.stride[1][axis];
+            index[forward_a] += batch.stride[0][axis];
+            index[forward_b] += batch.stride[1][axis];
             if (++position[axis] < batch.extent[axis]) break;
-            forward_a -= batch.stride[0][axis] * static_cast<std::ptrdiff_t>(position[axis]);
-            forward_b -= batch.stride[1][axis] * static_cast<std::ptrdiff_t>(position[axis]);
+            index[forward_a] -= batch.stride[0][axis] * static_cast<std::ptrdiff_t>(position[axis]);
+            index[forward_b] -= batch.stride[1][axis] * static_cast<std::ptrdiff_t>(position[axis]);
             position[axis] = 0;
         }
     }

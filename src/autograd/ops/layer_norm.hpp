@@ -38,7 +38,7 @@ Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
                                             detail::grad_buffer(to.into(1)), count, width);
             if (to.needs_grad(2))
                 kernel.sum(dy.data(), detail::grad_buffer(to.into(2)),
-                           detail::ReduceDims{1, count, width, true});
+                           detail::ReduceDims{1, count, width, /*in_order*/ true});
         },
         std::move(x), std::move(gain), std::move(bias));
 }

@@ -1,7 +1,6 @@
 // matmul(), linear() and linear_relu() multiply matrices.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -46,12 +45,9 @@ template <class T> void matmul(Var<T>, Var<T>, detail::Arithmetic auto,  // writ
 
 namespace detail {
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b) {
-    using MatrixIndices = std::array<std::size_t, 3>;
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
     multiply_each<S>(plan.batch, plan.product, a.value(), b.value(), {y.raw(), Write::set},
-                     [](std::size_t i, std::size_t j, std::size_t out) {
-                         return MatrixIndices{i, j, out};
-                     });
+                     {forward_a, forward_b, forward_c});
     return record<"matmul">(
         std::move(y),
         std::tuple(save_if(b.requires_grad(), a.value()), save_if(a.requires_grad(), b.value())),
@@ -60,24 +56,20 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
             if (to.needs_grad(0)) {
                 const Into<S[]> da = summed_grad_buffer(to.into(0), batch.size, batch.operand_size[0]);
                 if (p.transpose_a)
-                    multiply_each<S>(batch, product_for_a(p), saved_b, dy, da, [](auto i, auto j, auto out) {
-                        return MatrixIndices{j, out, i};
-                    });
+                    multiply_each<S>(batch, product_for_a(p), saved_b, dy, da,
+                                     {forward_b, forward_c, forward_a});
                 else
-                    multiply_each<S>(batch, product_for_a(p), dy, saved_b, da, [](auto i, auto j, auto out) {
-                        return MatrixIndices{out, j, i};
-                    });
+                    multiply_each<S>(batch, product_for_a(p), dy, saved_b, da,
+                                     {forward_c, forward_b, forward_a});
             }
             if (to.needs_grad(1)) {
                 const Into<S[]> db = summed_grad_buffer(to.into(1), batch.size, batch.operand_size[1]);
                 if (p.transpose_b)
-                    multiply_each<S>(batch, product_for_b(p), dy, saved_a, db, [](auto i, auto j, auto out) {
-                        return MatrixIndices{out, i, j};
-                    });
+                    multiply_each<S>(batch, product_for_b(p), dy, saved_a, db,
+                                     {forward_c, forward_a, forward_b});
                 else
-                    multiply_each<S>(batch, product_for_b(p), saved_a, dy, db, [](auto i, auto j, auto out) {
-                        return MatrixIndices{i, out, j};
-                    });
+                    multiply_each<S>(batch, product_for_b(p), saved_a, dy, db,
+                                     {forward_a, forward_c, forward_b});
             }
         },
         std::move(a), std::move(b));
@@ -102,7 +94,8 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
                 detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dy, to, 1);
             if (to.needs_grad(2))
                 detail::kernels_for("linear", dy)
-                    .sum(dy.data(), detail::grad_buffer(to.into(2)), detail::ReduceDims{1, rows, out, true});
+                    .sum(dy.data(), detail::grad_buffer(to.into(2)),
+                         detail::ReduceDims{1, rows, out, /*in_order*/ true});
         },
         std::move(x), std::move(w), std::move(bias));
 }

@@ -111,11 +111,13 @@ template <class S> Var<Array<S>> prod(Var<Array<S>> x, const detail::AxesArg& al
 template <class S> Var<Array<S>> cumsum(Var<Array<S>> x, std::int64_t axis) {
     const detail::ReduceDims dims = detail::split_at_axis("cumsum", x.shape(), axis);
     Array<S> y = Array<S>::empty_like(x.value());
-    detail::kernels_for("cumsum", x.value()).cumsum(x.value().data(), {y.raw(), Write::set}, dims, false);
+    detail::kernels_for("cumsum", x.value())
+        .cumsum(x.value().data(), {y.raw(), Write::set}, dims, /*from_the_end*/ false);
     return record<"cumsum">(
         std::move(y), save(),
         [dims](GradInputs<Array<S>> to, const Array<S>& dy) {
-            detail::kernels_for("cumsum", dy).cumsum(dy.data(), detail::grad_buffer(to.into(0)), dims, true);
+            detail::kernels_for("cumsum", dy)
+                .cumsum(dy.data(), detail::grad_buffer(to.into(0)), dims, /*from_the_end*/ true);
         },
         std::move(x));
 }
