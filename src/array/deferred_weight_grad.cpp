@@ -75,7 +75,7 @@ bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const Gr
         !(grad_flags & grad_flag::locked) || grad_flags & grad_flag::escaped || !to.is_present() ||
         a.device() != Device::cpu || skip_compute || products() != Products::ordered)
         return false;
-    before_backward_write(*to.value, grad_flags);
+    require_backward_allowed_and_mark_dirty(*to.value, grad_flags);
     Pending<S>* const pending = grad_flags & grad_flag::has_deferred_rows ? &pending_of<S>(&grad_flags)
                                                                           : begin_deferring<S>(p, grad_flags);
     if (!pending) return false;

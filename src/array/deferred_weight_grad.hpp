@@ -22,7 +22,8 @@ struct DeferRowsScope : private ScopedValue<bool> {
     explicit DeferRowsScope(bool may_defer) : ScopedValue(deferring_rows, may_defer) {}
 };
 
-// Copies few rows of a and b for a locked gradient and returns true, or returns false. flush_rows() adds aᵀ b.
+// If a and b have few rows and the gradient is locked, stores copies of a and b for flush_rows(), which adds
+// aᵀ b, and returns true. Returns false if the caller must add aᵀ b.
 // The order of additions, and thus each bit of the gradient, is the same as without deferral. While
 // grad_flag::has_deferred_rows is set, any thread must call flush_rows() before it accesses the gradient.
 template <class S>
@@ -45,9 +46,9 @@ template <class T> [[gnu::always_inline]] inline bool flush_and_has_gradient(con
     return of.is_present(before);
 }
 
-// A backward pass calls this before it writes to the gradient of a locked parameter.
-template <class AnyValueNode> [[gnu::noinline]] void before_write_to_locked(const AnyValueNode& node) {
-    before_backward_write(node.value, node.grad_flags);
+// Call this before a backward pass writes to the gradient of a locked parameter. Also adds deferred rows.
+template <class AnyValueNode> [[gnu::noinline]] void prepare_write_to_locked(const AnyValueNode& node) {
+    require_backward_allowed_and_mark_dirty(node.value, node.grad_flags);
     flush_and_has_gradient(node.grad_ref());
 }
 

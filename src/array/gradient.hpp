@@ -54,8 +54,8 @@ inline void require_not_averaged(const char* call, std::uint8_t grad_flags) {
     if (grad_flags & grad_flag::holds_average & ~ignored_flags) [[unlikely]]
         throw_holds_average(call);
 }
-// A backward pass calls this function before it writes to a gradient that a Window may have locked.
-template <class T> void before_backward_write(const T& value, std::uint8_t& grad_flags) {
+// Call this before a backward pass writes to a gradient. Throws if the gradient is locked against the pass.
+template <class T> void require_backward_allowed_and_mark_dirty(const T& value, std::uint8_t& grad_flags) {
     if (is_backward_locked(grad_flags)) throw_locked("backward", describe(value));
     grad_flags |= grad_flag::dirty_for_window;
 }

@@ -31,7 +31,7 @@ public:
     [[gnu::always_inline]] Into<T> into() {
         if constexpr (!Number<T>)
             if (grad_flags & grad_flag::locked) [[unlikely]]
-                detail::before_write_to_locked(*this);
+                detail::prepare_write_to_locked(*this);
         if (grad_ref().is_present()) {
             detail::make_unique_buffer(gradient);  // a buffer that another array shares must not change
             return {gradient, Write::add};
@@ -236,7 +236,8 @@ public:
     bool is_last_handle() const {
         return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->keeps_values;
     }
-    // Drops this handle. The last handle frees the value. If `keep_ref`, returns a new reference, else null.
+    // Drops this handle. The last handle frees the value. If `keep_ref`, returns the node with a reference that
+    // the caller owns, which is the handles' reference if this was the last handle. Otherwise returns null.
     [[gnu::always_inline]] detail::ValueNode<T>* into_node(bool keep_ref) && {
         detail::ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {

@@ -119,10 +119,10 @@ template <class S> void Window<S>::require_not_broken(const char* call) const {
 }
 
 template <class S>
-void Window<S>::require_same_mode(const char* call, typename detail::ParameterLock<S>::Mode mode) const {
-    if (lock_.on() && lock_.mode() != mode)
+void Window<S>::require_same_way_to_add(const char* call, typename detail::ParameterLock<S>::Mode way) const {
+    if (lock_.on() && lock_.mode() != way)
         throw Error(std::string("[window] ") + call + ": the previous micro-batches used " +
-                    (mode == detail::ParameterLock<S>::Mode::internal ? "after_backward()" : "add()") +
+                    (way == detail::ParameterLock<S>::Mode::internal ? "after_backward()" : "add()") +
                     "; in one window, use either add() or after_backward()");
 }
 
@@ -185,7 +185,7 @@ template <class S> void Window<S>::require_loss_reached_parameter(const char* ca
 
 template <class S> void Window<S>::require_valid_loss(const Loss<Array<S>>& loss, double weight) const {
     require_not_broken("add");
-    require_same_mode("add", detail::ParameterLock<S>::Mode::internal);
+    require_same_way_to_add("add", detail::ParameterLock<S>::Mode::internal);
     require_not_full("add");
     if (!std::isfinite(weight) || weight < 0)
         throw Error("[window] add: a micro-batch cannot have the weight " + detail::to_text(weight));
@@ -221,9 +221,9 @@ template <class S> void Window<S>::add_regularizer(V term) {
 }
 
 template <class S> void Window<S>::after_backward(double counted, std::int64_t items) {
-    require_backward_done(counted);
+    require_ready_for_after_backward(counted);
     mark_broken_on_error([&] {  // an error cannot remove the gradient of this micro-batch
-        require_countable(counted, items);
+        require_can_count_batch(counted, items);
         if (!lock_.on()) lock_.lock(detail::ParameterLock<S>::Mode::external);
         if (!pending_items_) items_ += items;
         ++micro_batches_;
@@ -232,9 +232,9 @@ template <class S> void Window<S>::after_backward(double counted, std::int64_t i
     });
 }
 
-template <class S> void Window<S>::require_backward_done(double counted) const {
+template <class S> void Window<S>::require_ready_for_after_backward(double counted) const {
     require_not_broken("after_backward");
-    require_same_mode("after_backward", detail::ParameterLock<S>::Mode::external);
+    require_same_way_to_add("after_backward", detail::ParameterLock<S>::Mode::external);
     require_forward_pass();
     if (!lock_.is_dirty() && counted > 0)
         throw Error(
@@ -260,7 +260,7 @@ template <class S> void Window<S>::require_all_stages() const {
                 " processes of the pipe; pass PipelineParallel(processes) to the window");
 }
 
-template <class S> void Window<S>::require_countable(double counted, std::int64_t items) const {
+template <class S> void Window<S>::require_can_count_batch(double counted, std::int64_t items) const {
     require_not_full("after_backward");
     if (options_.non_finite == NonFinite::drop_micro)
         throw Error(

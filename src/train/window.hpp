@@ -106,7 +106,7 @@ public:
     using V = Var<Array<S>>;
 
     // Throws if a parameter already has a gradient. If there is a reducer, the result of finish() covers all
-    // processes. All options except `micro_batches`, and `compared_texts`, must be equal on all processes.
+    // processes. `compared_texts`, and all options except `micro_batches`, must be equal on all processes.
     Window(Optimizer<S>& optimizer, Options options = {}, detail::GradientReducer<S>* reducer = nullptr,
            typename detail::GradientReducer<S>::NamedTexts compared_texts = {});
     Window(const Window&) = delete;
@@ -222,7 +222,8 @@ private:
     void end_micro_batch();
     void require_no_gradients() const;
     void require_not_broken(const char* call) const;
-    void require_same_mode(const char* call, typename detail::ParameterLock<S>::Mode mode) const;
+    // Throws if add() and after_backward() are mixed in one window.
+    void require_same_way_to_add(const char* call, typename detail::ParameterLock<S>::Mode way) const;
     void require_not_full(const char* call) const;
     void require_current_micro_batch(const V& sum) const;  // throws for a loss of an earlier forward pass
     void require_forward_pass() const;
@@ -232,8 +233,7 @@ private:
     Result try_end_window(const char* call, bool end_of_epoch);
     detail::WindowTotals totals(const char* call);
     std::span<detail::ExactSum<S>> exact_sums() {
-        if (!exact_) return {};
-        return exact_->sums();
+        return exact_ ? exact_->sums() : std::span<detail::ExactSum<S>>();
     }
     void reduce();
     typename detail::GradientReducer<S>::NamedTexts options_as_text(bool with_noise = false) const;
@@ -242,11 +242,11 @@ private:
     void count(const Loss<Array<S>>& contribution, double item_weight);
     bool is_ready_for_update(const char* call, const detail::WindowTotals& all, bool end_of_epoch) const;
     void require_valid_loss(const Loss<Array<S>>& loss, double weight) const;
-    void require_valid_count(const char* call, double counted) const;
-    void require_backward_done(double counted) const;
+    void require_valid_count(const char* call, double counted) const;  // throws if negative or not finite
+    void require_ready_for_after_backward(double counted) const;       // throws if no backward() ran
     void require_all_stages() const;  // throws if an option needs the gradients of all pipeline stages
-    void require_countable(double counted, std::int64_t items) const;  // throws for a wrong number or option
-    void require_after_backward_called(const char* call) const;
+    void require_can_count_batch(double counted, std::int64_t items) const;  // checks options and numbers
+    void require_after_backward_called(const char* call) const;   // throws if a backward() was not counted
     void require_a_gradient(const char* call) const;              // throws if no parameter has a gradient
     void require_loss_reached_parameter(const char* call) const;  // throws if the last loss reached none
     std::uint64_t window_seed() const;
