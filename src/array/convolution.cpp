@@ -47,9 +47,8 @@ Shape result_of(const char* op, const Shape& x, std::int64_t channels, const Sli
     try {
         return {x[0], channels, height, width};
     } catch (const Error& error) {
-        throw Error(std::string("[") + op + "] windows " + std::to_string(height) + " down and " +
-                    std::to_string(width) + " across are too many; x is " + to_string(x) + ", the padding " +
-                    std::to_string(w.padding) + ": " + error.what());
+        throw Error(op, "the result (items, channels, ", height, ", ", width, ") is too large; x is ", x,
+                    ", the padding is ", w.padding, ": ", error.what());
     }
 }
 

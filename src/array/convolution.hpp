@@ -85,7 +85,8 @@ private:
         kernel_.im2col(x + first * plan_.pixels(), columns_.raw(), plan_.windows, count, plan_.in);
     }
 
-    // Returns the index that maps (channels, images, positions) to (images, channels, positions).
+    // With this index, gather() copies (channels, images, positions) to (images, channels, positions), and
+    // scatter() copies (images, channels, positions) to (channels, images, positions).
     StridedIndex<1> image_channel_swap(std::size_t count) const {
         return permuted_index(Shape{static_cast<std::int64_t>(plan_.out), static_cast<std::int64_t>(count),
                                     static_cast<std::int64_t>(plan_.positions)},

@@ -33,8 +33,9 @@ void destroy_iteratively(Node* pending) {
 
 void throw_wrong_thread(const char* call, const Node& node) {
     if (context.thread_id == graphless_thread_id)
-        throw GraphUsedDuringCheck(std::string("[") + call + "] a backward function uses '" + node.op() +
-                                   "' during its check; run the function without the check");
+        throw GraphUsedDuringCheck(std::string("[") + call + "] the backward function uses '" + node.op() +
+                                   "' of an earlier graph, which the check cannot repeat; run the backward "
+                                   "function without the check");
     throw Error(call, "'", node.op(), "' was recorded in thread ", node.thread_id, " and is used in thread ",
                 this_thread_id(), "; a graph belongs to one thread");
 }
