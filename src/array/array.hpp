@@ -241,7 +241,8 @@ template <class S> void copy_into(Array<S>& x, const Array<S>& numbers) {
 }
 
 // Call this function before you update x in place. If a backward function has saved x, x moves to a copy of
-// its buffer. The saved numbers stay, but a backward function of this thread that reads them throws.
+// its buffer, so that backward functions of other threads keep the old numbers. A backward function of this
+// thread that reads the old buffer throws, as after any other change in place.
 template <class S> void before_in_place_update(Array<S>& x) {
     if (!x.storage() || memory::detail::saved_count(x.storage()) == 0) return;
     const Array<S> saved = x;

@@ -17,8 +17,9 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// Returns whether an operand is repeated along the last axes, so that an element of its gradient is a sum of
-// more than `longest_sequential_row` adjacent elements of dy in one sample (one index of axis 0).
+// Sums over samples run in order, so that micro-batches give the bits of the whole batch. A row of more than
+// `longest_sequential_row` elements of one sample is summed in another order (kernels.hpp). Returns whether
+// the gradient of an operand is a sum of such rows, because the operand is repeated along the last axes.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;
@@ -27,8 +28,8 @@ bool sums_long_rows(const Shape& out, const Strides& stride) {
     return row > longest_sequential_row;
 }
 
-// Merges two adjacent axes if each operand can step through both axes with one stride. Axis 0 is not merged
-// if sums_long_rows() returns true for an operand, because axis 0 may count samples (kernels.hpp).
+// Merges two adjacent axes if each operand can step through both axes with one stride. Axis 0 may count
+// samples, so axis 0 is not merged if sums_long_rows() returns true for an operand.
 template <int N> void merge(StridedIndex<N>& index, const Shape& out, const std::array<Strides, N>& stride) {
     bool keep_first_axis = false;
     for (std::size_t i = 0; i < N; ++i) keep_first_axis = keep_first_axis || sums_long_rows(out, stride[i]);
@@ -83,9 +84,7 @@ std::array<bool, max_rank> named_axes(const char* op, const Shape& shape, const 
     std::array<bool, max_rank> named{};
     for (std::int64_t axis : axes) {
         bool& flag = named[static_cast<std::size_t>(checked_axis(op, axis, shape))];
-        if (flag)
-            throw Error(std::string("[") + op + "] axis " + std::to_string(axis) + " is named twice for " +
-                        to_string(shape));
+        if (flag) throw Error(op, "axis ", axis, " is named twice for ", shape);
         flag = true;
     }
     return named;
@@ -251,13 +250,10 @@ std::size_t stride_of(const Shape& shape, int axis) {
 
 void require_valid_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole) {
     if (index.device() != Device::cpu)
-        throw Error(std::string("[") + op +
-                    "] the indices must be on cpu, where they are checked; they are on " +
-                    to_string(index.device()));
+        throw Error(op, "the indices must be on cpu, where they are checked; they are on ", index.device());
     for (std::size_t i = 0; i < index.size(); ++i)
         if (index.span()[i] < 0 || index.span()[i] >= whole[0])
-            throw Error(std::string("[") + op + "] index " + std::to_string(index.span()[i]) +
-                        " at position " + std::to_string(i) + " is outside the rows of " + to_string(whole));
+            throw Error(op, "index ", index.span()[i], " at position ", i, " is outside the rows of ", whole);
 }
 
 Array<std::int32_t> rows_from_front(Array<std::int32_t> index, const Shape& whole) {
@@ -275,9 +271,7 @@ Array<std::int32_t> rows_from_front(Array<std::int32_t> index, const Shape& whol
 
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i) {
     const std::int64_t count = whole.rank() == 0 ? 0 : whole[0], row = i < 0 ? i + count : i;
-    if (row < 0 || row >= count)
-        throw Error(std::string("[") + op + "] index " + std::to_string(i) +
-                    " is outside the first axis of " + to_string(whole));
+    if (row < 0 || row >= count) throw Error(op, "index ", i, " is outside the first axis of ", whole);
     return row;
 }
 

@@ -36,7 +36,7 @@ Shape squeezed(const Shape& shape, const Axes& axes);
 
 Shape permuted(const Shape& shape, const Axes& order);
 Axes checked_order(const char* op, const Shape& shape, const Axes& order);
-StridedIndex<1> permuted_index(const Shape& shape, const Axes& order);  // from the result to x
+StridedIndex<1> permuted_index(const Shape& shape, const Axes& order);  // for gather() from x
 
 // Returns the strides of the operands for an output of shape `out`. Adjacent axes are merged where possible.
 StridedIndex<1> broadcast_index(const Shape& out, const Shape& x);

@@ -31,7 +31,7 @@ private:
         std::size_t uses = 0;
         Array<S> transposed_copy = {};
     };
-    // Returns the transposed copy of the row-major matrix b (k, n), or null if b has none.
+    // Returns a row-major copy (k, n) of b, which is stored as (n, k), or null if b has no copy yet.
     const S* find_or_add(const Array<S>& b, const Product& p);
     std::vector<Entry> entries_;
 };

@@ -19,7 +19,8 @@ namespace tally {
 namespace instrumentation {
 
 inline constinit thread_local bool checks = false;  // CheckRules sets it to check every backward function
-inline constinit thread_local bool skip_first_round = false;  // if true, run_checked() skips the first round
+// If true, the next run_checked() omits the round in which all gradients are NaN (see BackwardCheck).
+inline constinit thread_local bool skip_first_round = false;
 
 inline bool set_checks(bool enabled) {  // also adds checksums to saved buffers; returns the old value
     memory::detail::checksum_saved = enabled;

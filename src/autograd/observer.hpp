@@ -27,7 +27,8 @@ template <class T> ValueInfo value_info(const T& x) {
         return {Shape(), sizeof x, nullptr, Device::cpu};
 }
 
-// ForwardEvent describes an operation that has just run. The operands still exist. `node` may lack inputs.
+// ForwardEvent describes an operation that has just run. The operands still exist. Only a checkpoint already
+// has node->inputs(), because other operations set their inputs after the notification.
 struct ForwardEvent {
     const char* op;                            // valid during the notification only
     const Node* node;                          // null if nothing was recorded
