@@ -1,175 +1,116 @@
-// Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b, so large batches reduce noise.
-#include "course/kit/pictures.hpp"
-#include "course/kit/talk.hpp"
+// Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b.
+#include "course/kit/toy.hpp"
 
-using namespace tally;
-using namespace tally::lesson;
+static constexpr int draws = 2000;  // batches of each size
+static constexpr double sigma = 2;  // standard deviation of the items along each axis
 
-namespace {
+// Draws items in the plane around (1, 2). Each pair of size and draw has its own random numbers.
+static Tensor items(int size, int draw) {
+    const auto stream = static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint64_t>(draw);
+    const Tensor around_0 = randn<real>({size, 2}, 0, sigma, {.seed = options().seed, .stream = stream});
+    const Tensor middle = Array<real>({2}, {1, 2}, options().device);
+    return around_0.value().to(options().device) + middle;
+}
 
-struct WhyALargeBatch {
-    // b is the size of the large batch, and `micro` and `few` are the sizes of smaller batches.
-    const int b = setting("items"), micro = b / 4, few = b / 16;
+// Returns the mean squared distance from the true gradient (2, -3) along one axis.
+static double variance_of(const std::vector<std::vector<real>>& gradients) {
+    double squares = 0;
+    for (const auto& g : gradients) squares += std::pow(double(g[0]) - 2, 2) + std::pow(double(g[1]) + 3, 2);
+    return squares / (2.0 * double(gradients.size()));
+}
+
+LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), learning_rate(0.1, 0.03, 0.9)) {
+    const int b = setting("items");
     const double rate = setting("rate");
-    Tensor w = parameter(Array<real>({2}, {3, -1}, options().device));
+    const int micro = b / 4, few = b / 16;
+    const Tensor w = parameter(Array<real>({2}, {3, -1}, options().device));
 
-    void talk() {
-        step("Items x scatter around (1, 2). An item's loss: |w - x|^2 / 2.");
-        note("Their variance, the mean squared distance from the middle, is 4 on each axis.");
-        note("A loss's gradient is w - x. Over all items that is w - (1, 2) = (2, -3): the truth.");
-        show("w", w);
-        auto some = table({"from", "gradient"});
-        for (const int size : {1, few, micro, b}) some.row(many(size, "items"), estimate(items(size, 0)));
-        note("Nobody can look at all items. A batch gives an estimate.");
+    step("Items x scatter in the plane around (1, 2). Their variance along each axis is sigma^2 = 4.");
+    note("An item has the loss |w - x|^2 / 2, and the gradient w - x.");
+    note("The mean of all gradients, the true gradient, is w - (1, 2) = (2, -3).");
+    code(2);
+    const auto loss_of = [&](const Tensor& batch) {  // mean over the items
+        return mean(sum(pow(w - batch, 2), {1})) / 2;
+    };
+    const auto estimate = [&](const Tensor& batch) { return grad(loss_of(batch), {w})[0].to_vector(); };
+    show("w", w);
+    auto some = table({"items", "gradient"});
+    for (const int size : {1, few, micro, b}) some.row(size, estimate(items(size, 0)));
+    note("We cannot take all possible items. A batch gives an estimate.");
 
-        step(say("Sixty batches of one item, sixty of {}: where do their gradients lie?", micro));
-        std::vector<Series> cloud{
-            {"from 1 item", {}, {}}, {say("from {} items", micro), {}, {}}, {"the truth", {2}, {-3}}};
-        for (const int size : {1, micro})
-            for (int draw = 0; draw < 60; ++draw) {
-                const std::vector<real> g = estimate(items(size, draw));
-                cloud[size == micro].x.push_back(double(g[0]));
-                cloud[size == micro].y.push_back(double(g[1]));
-            }
-        plot("gradients, first component across, second up", cloud);
-        drawn(cloud);
-
-        predict(
-            "The spread is the root of the variance. For half of it, a batch has how many times as many "
-            "items?",
-            {right(4), wrong(2, "Twice the items halve the variance. The spread is its root."),
-             wrong(1.4, "The other way round: twice the items, and the spread is 1.4 times smaller."),
-             wrong(8, "The spread would be 2.8 times smaller."), wrong(16, "The spread would be a quarter.")},
-            hint("How does the variance of a mean fall with the number of items?",
-                 "Take 4 / b for b and for twice b, and the square roots of both."),
-            "The variance falls as 1/b; the spread is its root.");
-        auto noise = table({"items", "measured variance", "4 / items", "ratio", "spread"});
-        for (const int size : {1, few, micro, b}) {
-            const double variance = measured([&](int draw) { return estimate(items(size, draw)); });
-            noise.row(size, variance, 4.0 / size, variance / (4.0 / size), std::sqrt(variance));
+    step("Here are the gradients of sixty batches of one item, and of sixty batches of {} items.", micro);
+    Plane plane{"first component of the gradient", "second component", {}, "the true gradient", 2, -3, {}};
+    for (const int size : {1, micro}) {
+        plane.points.push_back({say("items in a batch: {}", size), {}, {}});
+        for (int draw = 0; draw < 60; ++draw) {
+            const std::vector<real> g = estimate(items(size, draw));
+            plane.points.back().x.push_back(double(g[0]));
+            plane.points.back().y.push_back(double(g[1]));
         }
-        check_close("the ratios are near 1", noise.column("ratio"), {1.0, 1.0, 1.0, 1.0}, allowed);
-
-        step(say("{} items in four micro-batches of {}, accumulated: as good as {} at once?", b, micro, b));
-        const auto batch = items(b, 0);
-        show(say("{} at once", b), estimate(batch));
-        show(say("4 x {}", micro), accumulated(batch));
-        check_the_same(batch);
-        const double variance = measured([&](int draw) { return accumulated(items(b, draws + draw)); });
-        show("variance over 2000 draws", variance);
-        check_close(say("fresh draws: variance / (4 / {})", b), variance / (4.0 / b), 1.0, allowed);
-
-        const double left_by_one = 1 - rate, left_by_four = std::pow(left_by_one, 4);
-        predict(say("With a learning rate of {}, one update of {} leaves {} of the way to go. Four updates "
-                    "of {} leave",
-                    rate, b, left_by_one, micro),
-                {right(left_by_four).within(0.005),
-                 wrong(left_by_one, "Four times the rate is gone, not once: each update goes by itself."),
-                 wrong(1 - 4 * rate,
-                       say("Not {} of the whole way each: {} of what is left by then.", rate, rate)),
-                 wrong(left_by_one / 4, say("Nothing is divided by 4. Each update leaves {}.", left_by_one)),
-                 wrong(1 - left_by_four, "That is what has been gone. What is left?")},
-                hint("What does the second update see: the whole way, or what the first has left?",
-                     say("{} of the way; then {} of that; and twice more.", left_by_one, left_by_one)),
-                say("Each looks again: {} of {} of {} of {}.", left_by_one, left_by_one, left_by_one,
-                    left_by_one));
-        note(say("Seen with the loss w^2 / 2: its slope is w, so each update takes {} w off w.", rate));
-        auto left = table({"updates", "w"});
-        auto distance = parameter(real(1));
-        for (int update = 1; update <= 4; ++update) {
-            distance.zero_grad();
-            (pow(distance, 2) / 2).backward();
-            sgd_step({distance}, rate);
-            left.row(update, distance);
-        }
-        note("Fewer updates per epoch: learning rate or epochs must be tuned again.");
-        check_updates(left);
+        const double spread = sigma / std::sqrt(size);
+        plane.circles.push_back({say("spread {} = 2 / root({})", short_number(spread), size), spread});
     }
+    std::vector<Series> cloud{{"the true gradient", {2}, {-3}}};
+    for (const Plane::Points& p : plane.points) cloud.insert(cloud.end() - 1, {p.label, p.x, p.y});
+    plot("gradients, first component across, second up", cloud);
+    graph("cloud", say("Sixty gradients of one item, and sixty of {}, around the true one", micro), plane);
 
-    // Draws items in the plane around (1, 2), with variance 4 along each axis. Each pair of `size` and `draw`
-    // has its own random numbers, so that batches are independent.
-    static Tensor items(int size, int draw) {
-        const auto stream = static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint64_t>(draw);
-        const Tensor middle = Array<real>({2}, {1, 2}, options().device);
-        const Tensor around_0 = randn<real>({size, 2}, 0, sigma, {.seed = options().seed, .stream = stream})
-                                    .value()
-                                    .to(options().device);
-        return around_0 + middle;
+    ask("half-the-spread");
+    note("We measure 2000 batches of each size.");
+    auto noise = table({"items", "measured variance", "4 / items", "ratio", "spread"});
+    for (const int size : {1, few, micro, b}) {
+        std::vector<std::vector<real>> gradients;
+        for (int draw = 0; draw < draws; ++draw) gradients.push_back(estimate(items(size, draw)));
+        const double variance = variance_of(gradients), expected = sigma * sigma / size;
+        noise.row(size, variance, expected, variance / expected, std::sqrt(variance));
     }
-
-    // The loss of an item x is |w - x|^2 / 2. The loss of a batch is the mean over its items.
-    Tensor loss_of(const Tensor& batch) const { return mean(sum(pow(w - batch, 2), {1})) / 2; }
-
-    std::vector<real> estimate(const Tensor& batch) const {
-        return grad(loss_of(batch), {w}).front().to_vector();
-    }
-
-    // Returns the gradient of the large batch, accumulated over four micro-batches.
-    std::vector<real> accumulated(const Tensor& batch) const {
-        w.zero_grad();
-        for (const auto& part : split(batch, micro)) (loss_of(part) / 4).backward();
-        return w.grad().to_vector();
-    }
-
-    // Returns the mean square error of the gradients of many draws, averaged over both components.
-    template <class Draw> static double measured(Draw gradient_of_draw) {
-        double squares = 0;
-        for (int draw = 0; draw < draws; ++draw) {
-            const std::vector<real> g = gradient_of_draw(draw);
-            squares += std::pow(double(g[0]) - 2, 2) + std::pow(double(g[1]) + 3, 2);
-        }
-        return squares / (2 * draws);
-    }
-    static constexpr int draws = 2000;
-    static constexpr double sigma = 2;  // standard deviation along each axis
-
-    // ---- tools: the picture ----------------------------------------------------------------------------
-
-    // Draws the estimated gradients, and circles around the true gradient whose radii are sigma / root(b).
-    void drawn(const std::vector<Series>& cloud) const {
-        Plane plane;
-        plane.across = "first component of the gradient", plane.up = "second component";
-        for (std::size_t i = 0; i < 2; ++i) plane.points.push_back({cloud[i].label, cloud[i].x, cloud[i].y});
-        plane.middle_label = cloud[2].label;
-        plane.middle_x = cloud[2].x[0], plane.middle_y = cloud[2].y[0];
-        for (const int size : {1, micro}) {
-            const double spread = sigma / std::sqrt(size);
-            plane.circles.push_back(
-                {"spread " + short_number(spread) + " = 2 / root(" + std::to_string(size) + ")", spread});
-        }
-        graph("cloud", say("Sixty gradients of one item, and sixty of {}, around the true one", micro),
-              plane);
-    }
-
-    // ---- independent checks ---------------------------------------------------------------------------------
-
-    void check_the_same(const Tensor& batch) const {
-        const std::vector<real> drawn = batch.value().to_vector(), at = w.value().to_vector();
-        std::vector<double> bound(2);  // both gradients have b terms, each with at most b + 6 roundings
-        for (std::size_t i = 0; i < drawn.size(); ++i)
-            bound[i % 2] += 2 * roundings(b + 6) * std::abs(double(at[i % 2]) - double(drawn[i])) / b;
-        check_close("the same gradient", accumulated(batch), estimate(batch), bound);
-    }
-
-    // A measured variance of R draws, divided by the true variance, has the mean 1 and the standard deviation
-    // sqrt(2 / 2R). (2R times this ratio is chi-square with 2R degrees of freedom.) A bound of five standard
-    // deviations fails for fewer than one seed in a million.
+    // The 4000 squares of a measured variance give its ratio a standard deviation of sqrt(2 / 4000).
+    // The bound is five standard deviations, which fewer than one seed in a million exceeds.
     const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
+    check_close("all ratios are near 1", noise.column("ratio"), {1.0, 1.0, 1.0, 1.0}, allowed);
 
-    void check_updates(const Table& left) const {
-        const auto after = values(left.column("w"));
-        check_close("one update, four updates", {after[0], after[3]}, {1 - rate, std::pow(1 - rate, 4)},
-                    roundings(12));
+    step("Items of the large batch: {}. Items in each of four micro-batches: {}.", b, micro);
+    code(3);
+    const auto accumulated = [&](const Tensor& batch) {
+        w.zero_grad();
+        for (const Tensor& part : split(batch, micro)) (loss_of(part) / 4).backward();
+        return w.grad().to_vector();
+    };
+    const Tensor batch = items(b, 0);
+    const std::vector<real> at_once = estimate(batch), in_four = accumulated(batch);
+    show("the large batch at once", at_once);
+    show("four micro-batches, accumulated", in_four);
+    // Each gradient is a mean of b numbers below 16 in magnitude, with at most b + 6 roundings.
+    check_close("both gradients are equal", in_four, at_once, 2 * roundings(b + 6) * 16);
+    std::vector<std::vector<real>> fresh;
+    for (int draw = 0; draw < draws; ++draw) fresh.push_back(accumulated(items(b, draws + draw)));
+    show("accumulated: variance of 2000 new batches", variance_of(fresh));
+    check_close("divided by 4 / b, it is near 1", variance_of(fresh) * b / 4, 1.0, allowed);
+
+    step("The micro-batches could make four updates instead of one. Take the loss v^2 / 2 of one number v.");
+    note("The minimum is at v = 0. We begin at v = 1, with a learning rate of {}.", rate);
+    const Scalar v = parameter(1.0);
+    code(2);
+    (pow(v, 2) / 2).backward();
+    sgd_step({v}, rate);
+    show("v after one update", v);
+    const double one = 1 - rate, four = std::pow(one, 4);
+
+    ask("four-updates", {{"b", b},
+                         {"micro", micro},
+                         {"one", short_number(one)},
+                         {"four", short_number(four)},
+                         {"linear", short_number(1 - 4 * rate)},
+                         {"quarter", short_number(one / 4)},
+                         {"gone", short_number(1 - four)}});
+    auto left = table({"updates", "v"});
+    left.row(1, v);
+    for (int update = 2; update <= 4; ++update) {
+        v.zero_grad();
+        (pow(v, 2) / 2).backward();
+        sgd_step({v}, rate);
+        left.row(update, v);
     }
-};
-
-const RegisterLesson<WhyALargeBatch> lesson(
-    {.number = 4,
-     .slug = "why-a-large-batch",
-     .title = "why a large batch",
-     .minutes = 15,
-     .steps = 5,
-     .parameters = {one_of("items", "items of the large batch", 64, {32, 64, 128, 256}),
-                    real_number("rate", "learning rate", 0.1, 0.03, 0.9)}});
-
-}  // namespace
+    check_close("four updates", v, four, roundings(12));
+    note("A larger batch means fewer updates. You must tune the learning rate or the epochs again.");
+}
