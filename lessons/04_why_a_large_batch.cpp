@@ -50,8 +50,9 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
         const double spread = sigma / std::sqrt(size);
         plane.circles.push_back({say("spread {} = 2 / root({})", short_number(spread), size), spread});
     }
-    std::vector<Series> cloud{{"the true gradient", {2}, {-3}}};
-    for (const Plane::Points& p : plane.points) cloud.insert(cloud.end() - 1, {p.label, p.x, p.y});
+    std::vector<Series> cloud;
+    for (const Plane::Points& p : plane.points) cloud.push_back({p.label, p.x, p.y});
+    cloud.push_back({"the true gradient", {2}, {-3}});
     plot("gradients, first component across, second up", cloud);
     graph("cloud", say("Sixty gradients of one item, and sixty of {}, around the true one", micro), plane);
 
@@ -69,7 +70,8 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
     const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
     check_close("all ratios are near 1", noise.column("ratio"), {1.0, 1.0, 1.0, 1.0}, allowed);
 
-    step("Items of the large batch: {}. Items in each of four micro-batches: {}.", b, micro);
+    step("We split a batch of {} items into four micro-batches of {} items, and add their gradients.", b,
+         micro);
     code(3);
     const auto accumulated = [&](const Tensor& batch) {
         w.zero_grad();
