@@ -67,8 +67,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     auto sums = table({"momentum 0.9, two updates", "s", "formula"});
     sums.row("once per update", through_a_window(Sgd<real>({s_once}, with_momentum), s_once, n), formula(2));
     sums.row("zeros in between", s.item(), formula(n + 1));
-    const Walks::Walk right{
-        "once per update", "s = -0.29", {{"first", 0, -0.1}, {"second", -0.1, formula(2)}}};
+    const Walks::Walk right{"once per update", "s = -0.29", {{"1st", 0, -0.1}, {"2nd", -0.1, formula(2)}}};
     Walks::Walk wrong{"zeros in between", "s = " + short_number(s.item()), {}};
     for (std::size_t call = 1; call < path.size(); ++call)
         wrong.steps.push_back({"call " + std::to_string(call), path[call - 1], path[call]});
