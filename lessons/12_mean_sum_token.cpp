@@ -10,7 +10,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     note("The mistake is huggingface/transformers 34191. This lesson lets you find it.");
     note("The first loss is a sum over rows, not a mean. Micro-batches: {}, rows in each: {}.", n, each);
     code(1);
-    for (auto micro : split(x, each)) sum(matmul(micro, w)).backward();
+    for (auto& micro : split(x, each)) sum(matmul(micro, w)).backward();
 
     ask("divide-a-sum", {{"n", n}, {"each", each}});
     const Array<real> at_once = grad(sum(matmul(x, w)), {w}).front();
@@ -33,9 +33,9 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     show("words in each micro-batch", words_in);
     note("We need the mean over all 16 words. This code was right for equal micro-batches:");
     w.zero_grad();
-    const std::vector<Tensor> micro_batches = split(words, words_in);
+    const std::vector<Tensor> micros = split(words, words_in);
     code(1);
-    for (auto micro : micro_batches) (mean(matmul(micro, w)) / n).backward();
+    for (auto& micro : micros) (mean(matmul(micro, w)) / n).backward();
 
     const auto fewest = *std::min_element(words_in.begin(), words_in.end());
     ask("few-words", {{"words", words_in}, {"n", n}, {"fewest", fewest}, {"product", n * fewest}});
@@ -52,7 +52,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     w.zero_grad();
     std::vector<double> shares;
     code(3);
-    for (auto micro : micro_batches) {
+    for (auto& micro : micros) {
         shares.push_back(double(micro.shape()[0]) / 16);
         (mean(matmul(micro, w)) * shares.back()).backward();
     }
@@ -66,7 +66,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     const Tensor v = zeros({3});
     const auto by_window = window_gradient(v, [&](Window<real>& window) {
         code(1);
-        for (auto micro : micro_batches) window.add(Loss(matmul(micro, v)));
+        for (auto& micro : micros) window.add(Loss(matmul(micro, v)));
     });
     show("the window's gradient", by_window);
     check_close("the window has the gradient of all 16 words", by_window, of_words, 2 * roundings(22) * 1.5);

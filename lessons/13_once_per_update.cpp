@@ -15,7 +15,7 @@ static Array<real> clip(const std::vector<Tensor>& all, double limit, std::size_
 
 static Array<real> mean_of_clipped(const std::vector<Tensor>& all, double limit) {
     Array<real> total = Array<real>::zeros({all[0].shape()[1]}, options().device);
-    for (auto micro : all) add_scaled(total, 1.0 / double(all.size()), clip({micro}, limit, 1, each_time));
+    for (auto& micro : all) add_scaled(total, 1.0 / double(all.size()), clip({micro}, limit, 1, each_time));
     return total;
 }
 
@@ -27,7 +27,7 @@ LESSON(equal_micro_batches({2, 3})) {
     ask("clip-once");
     const Tensor once = zeros({2}), early = zeros({2}), running = zeros({3});
     code(2);
-    for (auto micro : two) (mean(matmul(micro, once)) / 2).backward();
+    for (auto& micro : two) (mean(matmul(micro, once)) / 2).backward();
     clip_grad_norm<real>({once}, 1);
     show("clipped once", once.grad());
     show("the full batch, clipped", clip({rows_of_two}, 1, 1, at_the_end));
@@ -36,7 +36,7 @@ LESSON(equal_micro_batches({2, 3})) {
     step("Some programs clip after each backward().");
     note("Keras 3 clipped once per micro-batch until July 2024: keras-team/keras 19990.");
     code(3);
-    for (auto micro : two) {
+    for (auto& micro : two) {
         mean(matmul(micro, early)).backward();
         clip_grad_norm<real>({early}, 1);
     }
@@ -57,7 +57,7 @@ LESSON(equal_micro_batches({2, 3})) {
     ask("early-clip");
     std::vector<double> lengths;
     code(3);
-    for (auto micro : three) {
+    for (auto& micro : three) {
         (mean(matmul(micro, running)) / 3).backward();
         lengths.push_back(clip_grad_norm<real>({running}, 0.5));
     }
@@ -81,15 +81,15 @@ LESSON(equal_micro_batches({2, 3})) {
     const auto penalty = [](const Tensor& w) { return sum(w * w) * 0.05; };
     const Tensor w = toy::weights(), u = toy::weights(), v = toy::weights();
     code(1);
-    for (auto m : split(x, each)) (mean(matmul(m, w)) + penalty(w)).backward();
+    for (auto& m : split(x, each)) (mean(matmul(m, w)) + penalty(w)).backward();
 
     ask("penalty", {{"n", n}});
     const auto in_sums = window_gradient(u, [&](Window<real>& window) {
-        for (auto micro : split(x, each)) window.add(Loss(matmul(micro, u) + penalty(u) / each));
+        for (auto& micro : split(x, each)) window.add(Loss(matmul(micro, u) + penalty(u) / each));
     });
     const auto in_update = window_gradient(v, [&](Window<real>& window) {
         code(2);
-        for (auto micro : split(x, each)) window.add(Loss(matmul(micro, v)));
+        for (auto& micro : split(x, each)) window.add(Loss(matmul(micro, v)));
         window.add_regularizer(penalty(v));
     });
     // The gradient of the penalty is 0.1 w, and the first weight is 0.5.

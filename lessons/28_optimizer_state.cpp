@@ -109,7 +109,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
         if (all.empty()) code(1);
         Window<real> window(opt, {.max_norm = 0.5, .schedule = halving, .average = &average});
         for (int update = 0; update < 4; ++update) {
-            for (auto micro : split(toy::rows(), 6 / number_of)) window.add(Loss(matmul(micro, v)));
+            for (auto& micro : split(toy::rows(), 6 / number_of)) window.add(Loss(matmul(micro, v)));
             window.finish();
         }
         trained.row(number_of, v, average.value(0));
