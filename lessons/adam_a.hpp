@@ -12,10 +12,10 @@
 
 namespace tally::lesson {
 
-// AdamA adds each gradient to Adam's moments after a micro-batch, and then frees the gradient. AdamA adds the
-// sum of the squared gradients to v, and Adam adds the square of the summed gradients. With one micro-batch
-// per update, AdamA is equal to AdamW. Zhang and others describe AdamA in "Adam Accumulation to Reduce Memory
-// Footprints of both Activations and Gradients", 2023.
+// AdamA adds each gradient to Adam's moments after a micro-batch, and then clears the gradient, so that
+// free_grad() can free it. AdamA adds the sum of the squared gradients to v, and Adam adds the square of the
+// summed gradients. With one micro-batch per update, AdamA is equal to AdamW. Zhang and others describe AdamA
+// in "Adam Accumulation to Reduce Memory Footprints of both Activations and Gradients", 2023.
 template <class S> class AdamA : public Adam<S> {
 public:
     AdamA(std::vector<Var<Array<S>>> parameters, Adam<double>::Options options = {})
