@@ -40,8 +40,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     const double micro = gain.grad().item();
 
     ask("gradient-of-the-gain", {{"n", n}, {"full", full}, {"micro", micro}, {"sum", n * micro}});
-    show("full batch: gain.grad", full);
-    show("micro-batches: gain.grad", micro);
+    show("gain.grad of the micro-batches", micro);
     check("even the sign is wrong", full > 0.1 && micro < -0.1);
 
     const double variance = normed.statistics.variance.item();
@@ -78,6 +77,24 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     show("gradient of s, full batch", full_s);
     check("in the full batch it is 0", std::abs(full_s) < 1e-6);
     check("with constants it is not", std::abs(repaired_s) > 0.1);
+
+    step("In tally, add_with_exact_batch_norm() adds this part, for a model with one batch norm.");
+    Linear<real> scale(1, 1, {}, {.bias = false});
+    scale.weight = parameter(Array<real>({1, 1}, {1}));  // s = 1
+    Sequential<real> model(std::move(scale), BatchNorm<real>(1, 0.0));
+    model.to(options().device);
+    Sgd<real> sgd(model.parameters(), {.learning_rate = 1});  // subtracts the gradients
+    Window<real> window(sgd);
+    const auto input = [&](const Items& part) { return constant(rows(x.value(), part)); };
+    const auto loss = [&](const Tensor& output, const Items& part) {
+        return Loss(output * constant(rows(t.value(), part)));
+    };
+    code(2);
+    add_with_exact_batch_norm<real>(window, model, split(Items::in_order(items), 2), input, loss);
+    window.finish();
+    const std::vector exact{1 - model.parameters()[0].item(), 1 - model.parameters()[1].item()};
+    show("gradients of s and of the gain", exact);
+    check_close("both as in the full batch", exact, {0.0, full}, 3 * roundings(32));
 
     RunningStatistics<real> in_each(1, options().device), once(1, options().device);
     for (const auto& statistics : own) in_each.commit(statistics, 0.1);
