@@ -88,9 +88,8 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     wrapped.window().discard();
 
     step("An epoch of 8 micro-batches of one item, and N = 3. Two micro-batches are left over.");
-    note(
-        "step() cannot see that an epoch ends, so the loop calls flush(). There are three policies: scale "
-        "makes an update with the mean of the two, drop throws them away, carry keeps them.");
+    note("step() cannot see that an epoch ends, so the loop calls flush() there. A policy decides:");
+    note("scale makes an update with the mean of the two, drop throws them away, carry keeps them.");
 
     ask("left-over");
     auto ends = table({"end of the epoch", "updates", "left open", "w", "w an epoch later"});
