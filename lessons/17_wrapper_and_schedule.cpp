@@ -113,5 +113,4 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     train("flush(), carry", Tail::carry, true);
     const std::vector<double> later = ends.column("w an epoch later").values;
     check_equal("no flush() is the same as carry", later[0], later[3]);
-    check_equal("updates", ends.column("updates"), {2, 3, 2, 2});
 }

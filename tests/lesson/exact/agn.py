@@ -46,8 +46,7 @@ def check(run):
     run.close("three ways", ways, [plain, walked[-1] / 4, walked[-1]], STEP)
 
     same = [[row["accumulation"], row["AGN"]] for row in run.table("accumulation", "AGN")]
-    alone = [mean_step(FOUR[:1], rate)] * 2, [mean_step(FOUR[1:2], rate)] * 2, [plain] * 2
-    run.close("the same step", same, [list(pair) for pair in alone], STEP)
+    run.close("the same step", same, [[mean_step(FOUR[:1], rate)] * 2, [plain] * 2], STEP)
 
     by_order = sorted(path(items, rate)[-1] / 4 for items in permutations(FOUR))
     spread = [[row["smallest step"], row["largest step"]] for row in run.table("24 orders")]
