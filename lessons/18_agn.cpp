@@ -73,8 +73,9 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
         "accumulation: all slopes at w = 0", say("a quarter of their sum: {}", w.item()), {}},
         moving{"AGN: each slope at a new w", say("a quarter of the way: {}", by_agn), {}};
     for (std::size_t i = 0; i < 4; ++i) {
-        together.steps.push_back({say("item {}", i + 1), 0, rate * four[i].a * four[i].c});
-        moving.steps.push_back({say("item {}", i + 1), path[i], path[i + 1]});
+        const double alone = rate * four[i].a * four[i].c, from = path[i], to = path[i + 1];
+        together.steps.push_back({say("item {}: 0 to {}", i + 1, alone), 0, alone});
+        moving.steps.push_back({say("item {}: {} to {}", i + 1, from, to), from, to});
     }
     graph("path", "Where each slope is taken: one step for each item", Walks{"w", {together, moving}});
     note("Hermans, Spanakis and Moeckel, 2017. Local SGD does not divide.");
