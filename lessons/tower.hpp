@@ -1,0 +1,89 @@
+// A Tower is a network of layers h = tanh(h W). It counts the runs of its layers and measures memory.
+#pragma once
+
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "course/kit/toy.hpp"
+#include "tally/train.hpp"
+
+namespace {
+// Returns random numbers between -most and most.
+inline Array<real> drawn(const Shape& shape, std::uint64_t stream, double most) {
+    return uniform<real>(shape, -most, most, {.seed = options().seed, .stream = stream})
+        .value()
+        .to(options().device);
+}
+
+inline std::vector<real> numbers_of(const std::vector<Tensor>& weights, bool gradients) {
+    std::vector<real> all;
+    for (const Tensor& W : weights)
+        for (const real number : gradients ? W.grad().to_vector() : W.value().to_vector())
+            all.push_back(number);
+    return all;
+}
+
+struct Tower {
+    Tensor x;
+    std::vector<Tensor> weights;
+    Chain<Array<real>> layers;
+    std::vector<int> runs;
+
+    explicit Tower(std::size_t n, std::int64_t items = 16, std::int64_t width = 16)
+        : x(constant(drawn({items, width}, 0, 1))), runs(n) {
+        for (std::size_t i = 0; i < n; ++i) {
+            weights.push_back(parameter(drawn({width, width}, i + 1, 1.5 / std::sqrt(double(width)))));
+            layers.push_back([this, i, W = weights.back()](const Tensor& h) {
+                ++runs[i];
+                return tanh(matmul(h, W));
+            });
+            weights.back().backward(
+                Array<real>::zeros({width, width}, options().device));  // makes a gradient
+        }
+    }
+    Tower(const Tower&) = delete;
+
+    std::vector<real> gradients() const { return numbers_of(weights, true); }
+};
+
+// Shows the buffers that forward(x) saves: their number, their bytes, and the operations that read them.
+template <class Forward> void show_saved(const char* title, const Tensor& x, const Forward& forward) {
+    const SavedValues saved;
+    const Tensor y = forward(x);
+    Table all = table({"buffers", "bytes", title});
+    struct Kind {
+        std::string readers;
+        std::set<const void*> buffers = {};
+        std::size_t bytes = 0;
+    };
+    std::map<const void*, std::string> readers;
+    for (const SavedValues::Entry& entry : saved.entries()) {
+        std::string& text = readers[entry.storage];
+        text += (text.empty() ? "" : ", ") + entry.op;
+        text += entry.why == SavedValues::Why::parameter ? " (weights, in memory anyway)"
+                : entry.why == SavedValues::Why::output  ? " (its result)"
+                                                         : " (its operand)";
+    }
+    std::vector<Kind> kinds;  // in the order of the operations
+    for (const SavedValues::Entry& entry : saved.entries()) {
+        const std::string& text = readers[entry.storage];
+        auto kind = std::find_if(kinds.begin(), kinds.end(), [&](auto& one) { return one.readers == text; });
+        if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {text});
+        if (kind->buffers.insert(entry.storage).second && entry.why != SavedValues::Why::parameter)
+            kind->bytes += entry.bytes;
+    }
+    for (const Kind& kind : kinds) all.row(kind.buffers.size(), kind.bytes, kind.readers);
+}
+
+// Returns the message of the error that f throws, up to the text `until`.
+template <class F> std::string error_of(const F& f, const std::string& until = ";") {
+    try {
+        f();
+    } catch (const Error& error) {
+        const std::string text = error.what();
+        return text.substr(0, text.find(until));
+    }
+    return "no error";
+}
+}  // namespace
