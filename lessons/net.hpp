@@ -3,16 +3,9 @@
 
 #include <chrono>
 
-#include "course/kit/toy.hpp"
-#include "tally/train.hpp"
+#include "drawn.hpp"
 
 namespace {
-// Returns random numbers between -most and most.
-inline Array<real> drawn(const Shape& shape, std::uint64_t stream, double most) {
-    return uniform<real>(shape, -most, most, {.seed = options().seed, .stream = stream})
-        .value()
-        .to(options().device);
-}
 inline Tensor random_items(std::int64_t items, std::int64_t width) {
     return constant(drawn({items, width}, 0, 1));
 }
@@ -88,5 +81,26 @@ template <class Update> AtPeak second_update(const Tensor& x, std::int64_t each,
             net.numbers(),
             timeline.svg("One update of 64 items: bytes in use", {"Adam's averages", between}),
             timeline.strip({.columns = 60, .ascii = true})};
+}
+
+// Limits the memory of the device to `bytes` while it exists.
+struct Budget {
+    explicit Budget(std::size_t bytes) {
+        memory::drop_cache(options().device);
+        memory::set_budget(bytes, options().device);
+    }
+    ~Budget() {
+        memory::drop_cache(options().device);
+        memory::set_budget(0, options().device);
+    }
+};
+
+// Formats the memory report like an out-of-memory message of PyTorch.
+inline std::string in_words_of_pytorch(std::size_t asked) {
+    using tally::detail::format_bytes;
+    const memory::Report now = memory::report(options().device);
+    return say("Tried to allocate {} ({} total capacity; {} already allocated; {} free)", format_bytes(asked),
+               format_bytes(now.budget), format_bytes(now.in_use),
+               format_bytes(now.budget - now.in_use - now.cached));
 }
 }  // namespace

@@ -5,17 +5,9 @@
 #include <numeric>
 #include <set>
 
-#include "course/kit/toy.hpp"
-#include "tally/train.hpp"
+#include "drawn.hpp"
 
 namespace {
-// Returns random numbers between -most and most.
-inline Array<real> drawn(const Shape& shape, std::uint64_t stream, double most) {
-    return uniform<real>(shape, -most, most, {.seed = options().seed, .stream = stream})
-        .value()
-        .to(options().device);
-}
-
 inline std::vector<real> numbers_of(const std::vector<Tensor>& weights, bool gradients) {
     std::vector<real> all;
     for (const Tensor& W : weights)
@@ -74,16 +66,5 @@ template <class Forward> void show_saved(const char* title, const Tensor& x, con
             kind->bytes += entry.bytes;
     }
     for (const Kind& kind : kinds) all.row(kind.buffers.size(), kind.bytes, kind.readers);
-}
-
-// Returns the message of the error that f throws, up to the text `until`.
-template <class F> std::string error_of(const F& f, const std::string& until = ";") {
-    try {
-        f();
-    } catch (const Error& error) {
-        const std::string text = error.what();
-        return text.substr(0, text.find(until));
-    }
-    return "no error";
 }
 }  // namespace
