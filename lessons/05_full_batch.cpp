@@ -1,122 +1,74 @@
-// Lesson 5: the gradient of a batch is the mean of the items' gradients.
+// Lesson 5: the gradient of a batch is the mean of its rows' gradients.
 #include "course/kit/toy.hpp"
 
-using namespace tally;
-using namespace tally::lesson;
-
-namespace {
-
-struct FullBatch : Toy {  // six rows x, three weights w
+LESSON(learning_rate(0.1, 0.01, 1)) {
+    const Tensor x = toy::rows(), w = toy::weights();  // six rows of three numbers, and three weights
     const double rate = setting("rate");
-    const int steps = setting("steps");
 
-    void talk() {
-        step("The toy: six items of three numbers, and three weights.");
-        show("x", x);
-        show("w", w);
-        show("w.grad", gradient(w));
+    step("The toy: a batch of six rows of three numbers, and three weights.");
+    show("x", x);
+    show("w", w);
+    show("w.grad", gradient(w));
+    note("A gradient that is not computed yet is printed as -. It is missing. It is not 0.");
 
-        step("Forward: six dot products, a row times w each. The loss is their mean.");
-        code(2);
-        auto y = matmul(x, w);
-        auto loss = mean(y);
-        show("y", y);
-        show("loss", loss);
-        note("A loss is the number that training makes smaller.");
-        check_loss(loss);
+    step("Forward: each row times w is one product. The loss is the mean of the six products.");
+    code(2);
+    const Tensor y = matmul(x, w);
+    const Tensor loss = mean(y);
+    show("y", y);
+    show("loss", loss);
+    note("Training makes the loss smaller. This loss measures no error: it is only easy to compute.");
+    check_close("the loss is -3.97205 / 6", loss, -3.97205 / 6, roundings(12) * 2);
 
-        predict(
-            "Each of the six products counts 1/6 of the loss. w.grad will be",
-            {right("the mean of the rows"),
-             wrong("the sum of the rows", "Then every product would count 1 in the loss. It counts less."),
-             wrong("a sixth of w", "A slope says how the loss moves. w times a row moves by the row."),
-             wrong("the loss times w", "How large the loss is says nothing about how it moves.")},
-            hint("Move w by 1 in one component: by how much does one product move?",
-                 "Write out x w for one row; then look at what stands before each w."),
-            "The derivative of one row times w is that row, whatever w is. Six arrive, each times 1/6.");
-        loss.backward();
-        show("w.grad", w.grad());
-        check_gradient();
+    ask("the-gradient");
+    code(1);
+    loss.backward();
+    const Array<real> full = w.grad().clone();
+    show("w.grad", full);
+    check_close("w.grad is the mean of the rows", full, toy::mean_of_rows, toy::bound(9));
 
-        predict("Row 0 is 0.375 -1.250 0.500. To the first of w.grad this row alone brings",
-                {right(0.0625).within(0.0005),
-                 wrong(0.375, "So much its product moves. But how much of the loss is one product?"),
-                 wrong(0.03125, "That is what it adds to the loss. In a slope w does not stand any more."),
-                 wrong(-0.0625, "Its number is positive: more w, more loss."),
-                 wrong(2.25, "A mean of six makes it smaller, not larger.")},
-                hint("How much of the mean is one product of six?", "0.375, and what mean() does to it."),
-                "0.375 / 6. Each row brings a sixth of itself, and w.grad is the sum of six such arrows.");
-        auto arrows = table({"row", "brings", "sum so far"});
-        const Tensor so_far = parameter(w.value().clone());  // collects the gradient so far
-        for (int i = 0; i < 6; ++i) {
-            const Tensor row = slice(x, 0, i, i + 1);
-            const Tensor brought = grad(matmul(row, w) / 6, {w}).front();
-            (matmul(row, so_far) / 6).backward();
-            arrows.row(i, brought, so_far.grad());
-        }
-        check_equal("the sum of six arrows", w.grad(), so_far.grad());
-        graph("full-batch", "Six rows, one w: each row counts a sixth", shares({}, w.grad(), {}));
+    ask("row-0");
+    note("Now one row at a time, with w in v. backward() adds each row's part to v.grad.");
+    const Tensor v = toy::weights();
+    auto rows = table({"row", "adds", "v.grad afterwards"});
+    for (int i = 0; i < 6; ++i) {
+        const Tensor row = slice(x, 0, i, i + 1);
+        const auto part = grad(matmul(row, v) / 6, {v}).front();  // does not add to v.grad
+        (matmul(row, v) / 6).backward();
+        rows.row(i, part, v.grad());
+    }
+    check_equal("the sum of six rows = the batch, bit for bit", v.grad(), full);
+    graph("full-batch", "Six rows and one w: each row counts a sixth", Toy().shares({}, full, {}));
 
-        step(say("{} of SGD: w moves against the gradient, {} as far{}.",
-                 capital(many_in_words(steps, "steps")), times_of(rate), steps > 1 ? " each" : ""));
-        note("SGD, stochastic gradient descent, goes the learning rate times the gradient, downhill.");
-        code(1);
+    const Tensor g = full;
+    const double first = w.value().to_vector()[0], slope = full.to_vector()[0], squares = sum(g * g).item();
+    ask("one-step",
+        {{"rate", rate}, {"g", full}, {"new", first - rate * slope}, {"uphill", first + rate * slope}});
+    code(1);
+    sgd_step({w}, rate);
+    const Tensor after = mean(matmul(x, w));
+    const double fell = double(loss.item()) - double(after.item());
+    show("w", w);
+    show("loss before", loss);
+    show("loss after", after);
+    show("the loss fell by", fell);
+    show("rate times |w.grad|^2", rate * squares);
+    note("|w.grad|^2 is the sum of the squares of the three components.");
+    // A step rounds each weight twice. The loss after it has 14 roundings, and magnitudes below 4.
+    check_close("the loss fell by rate times |w.grad|^2", fell, rate * squares, roundings(30) * 4);
+
+    ask("twenty-steps", {{"fell", short_number(rate * squares)}});
+    auto steps = table({"steps", "loss", "fell by, in all", "w.grad in the last step"});
+    double last = after.item();
+    for (int k = 2; k <= 20; ++k) {
+        w.zero_grad();
+        mean(matmul(x, w)).backward();
         sgd_step({w}, rate);
-        for (int more = 1; more < steps; ++more) sgd_step({w}, rate);  // a linear loss has a constant slope
-        const auto after = mean(matmul(x, w));
-        show("w", w);
-        show("loss before", loss);
-        show("loss after", after);
-        show(say("{} |w.grad|^2", steps * rate), fall());
-        note(say(
-            "By so much a linear loss falls: {} times the sum of the squares of w.grad. It has no minimum.",
-            steps * rate));
-        check_fall(loss, after);
+        last = mean(matmul(x, w)).item();
+        if (k == 2 || k % 10 == 0) steps.row(k, last, loss.item() - last, w.grad());
     }
-
-    // ---- independent checks: sums by hand and in exact decimals -----------------------------------------------
-
-    void check_loss(const Tensor& loss) {
-        double by_hand = 0;
-        for (std::size_t i = 0; i < 18; ++i) by_hand += values(x)[i] * values(w)[i % 3] / 6;
-        check_close("loss: by hand", loss, by_hand, loss_bound);
-        check_close("loss: in exact decimals", loss, -3.97205 / 6, loss_bound);
-    }
-
-    void check_gradient() {
-        check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
-        std::vector<double> means(3);
-        for (std::size_t i = 0; i < 18; ++i) means[i % 3] += values(x)[i] / 6;
-        // Each term has at most 9 roundings: 1 in x, 2 in the row's weight, 1 in the product and 5 in sums.
-        check_close("the mean of each column", w.grad(), means, mean_columns(roundings(9)));
-        check_close("in exact decimals", w.grad(), exact, mean_columns(roundings(9)));
-    }
-
-    double fall() const {
-        return steps * rate * (std::pow(exact[0], 2) + std::pow(exact[1], 2) + std::pow(exact[2], 2));
-    }
-    void check_fall(const Tensor& before, const Tensor& after) {
-        // The bound grows with the number of steps, because each step rounds w again.
-        check_close(say("falls by {} |w.grad|^2", steps * rate), double(before.item()) - double(after.item()),
-                    fall(), 4 * loss_bound * steps * std::max(1.0, steps * rate));
-    }
-
-    double magnitude() const {
-        double sum = 0;
-        for (std::size_t i = 0; i < 18; ++i) sum += std::abs(values(x)[i] * values(w)[i % 3]) / 6;
-        return sum;
-    }
-    // The loss has at most 12 roundings: 1 in x, 5 in the dot product, and 6 in the mean.
-    const double loss_bound = roundings(12) * magnitude();
-    const std::vector<double> exact = exact_means();
-};
-
-const RegisterLesson<FullBatch> lesson({.number = 5,
-                                        .slug = "full-batch",
-                                        .title = "full batch",
-                                        .minutes = 10,
-                                        .steps = 5,
-                                        .parameters = {learning_rate(0.1, 0.01, 1),
-                                                       whole_number("steps", "steps of SGD", 1, 1, 20)}});
-
-}  // namespace
+    check_equal("the gradient is still the same", w.grad(), full);
+    // w moves by less than 20 rates in all, so the magnitudes of the last loss are below 4 + 20 rates.
+    check_close("the loss fell 20 times as far", loss.item() - last, 20 * rate * squares,
+                roundings(80) * (4 + 20 * rate));
+}
