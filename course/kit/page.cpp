@@ -47,6 +47,12 @@ public:
             begin = end + 1;
         }
         end_question();
+        page_.rule = without_marks(std::move(page_.rule));
+        page_.in_pytorch = without_marks(std::move(page_.in_pytorch));
+        for_each_between(header_, "[", "](",
+                         [&](std::string slug) { page_.before.push_back(std::move(slug)); });
+        for_each_between(header_, "`./learn check ", "`",
+                         [&](std::string slug) { page_.exercises.push_back(std::move(slug)); });
         if (const std::size_t at = page_.attempt.find("`./learn "); at != std::string::npos) {
             page_.command = page_.attempt.substr(at + 1, page_.attempt.find('`', at + 1) - at - 1);
             page_.attempt = trimmed(page_.attempt.substr(0, at));
@@ -66,6 +72,12 @@ private:
             page_.title = line.substr(static_cast<std::size_t>(begin));
         } else if (page_.minutes == 0 && std::sscanf(line.c_str(), "%d minutes alone, %d in class",
                                                      &page_.minutes, &page_.minutes_in_class) == 2) {
+            last_ = &(header_ = line);
+        } else if (last_ == &header_) {
+            if (line.empty())
+                last_ = nullptr;
+            else
+                append(header_, line);
         } else if (line.starts_with("## ")) {
             end_question();
             in_questions_ = line == "## The questions";
@@ -84,13 +96,13 @@ private:
         if (line.empty()) {
             last_ = nullptr;
         } else if (line.starts_with("In PyTorch: ")) {
-            last_ = &(page_.in_pytorch = without_marks(line));
+            last_ = &(page_.in_pytorch = line);
         } else if (line.starts_with("Try it: ")) {
             last_ = &(page_.attempt = line.substr(8));
         } else if (last_ != nullptr) {
-            append(*last_, without_marks(line));
+            append(*last_, line);
         } else if (page_.rule.empty()) {
-            last_ = &(page_.rule = without_marks(line));
+            last_ = &(page_.rule = line);
         } else {
             reject(page_.file, line_, "expected 'In PyTorch: ...' or 'Try it: ...' below the rule");
         }
@@ -155,6 +167,7 @@ private:
     Page page_;
     std::size_t line_ = 0;
     bool in_questions_ = false, in_remember_ = false, in_code_ = false;
+    std::string header_;           // the paragraph with the minutes, the prerequisites and the exercise
     std::string* last_ = nullptr;  // the text that an indented or wrapped line continues
 };
 }  // namespace

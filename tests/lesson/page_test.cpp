@@ -57,8 +57,8 @@ TEST_CASE("parse_page: reads prerequisites, exercises and what to remember") {
     const Page page =
         parse_page("p.md",
                    "# Lesson 7: divide\n\n10 minutes alone, 20 in class · Before it: [a-b](01_a_b.md), "
-                   "[c](02_c.md) · Exercise: `./learn check d-e`\n\n## Remember\n\nDivide\n`loss` "
-                   "once.\n\nIn PyTorch: `(loss / n)\n.backward()`\n\nTry it: use six. "
+                   "[c](02_c.md) ·\nExercise: `./learn check d-e`\n\n## Remember\n\nDivide\n`loss` "
+                   "once.\n\nIn PyTorch: `(loss / n)\n.backward()`\n\nTry it: use six.\n"
                    "`./learn run divide --micro 6`\n\n## Read next\n");
     CHECK(page.before == std::vector<std::string>{"a-b", "c"});
     CHECK(page.exercises == std::vector<std::string>{"d-e"});
@@ -109,7 +109,7 @@ TEST_CASE("parse_page: an error names the file, the line and what is expected") 
               prediction_of(parse_page("p.md", head + "## The questions\n" + good), "few-words", {{"n", "4"}},
                             false);
           }) == "p.md:6: ask(\"few-words\") gives no value for {k}");
-    CHECK(
-        error_of([&] { prediction_of(parse_page("p.md", head), "other", {}, false); }) ==
-        "p.md: the question 'other' does not exist; add the heading '### other' to the section '## The questions'");
+    CHECK(error_of([&] { prediction_of(parse_page("p.md", head), "other", {}, false); }) ==
+          "p.md: the question 'other' does not exist; add the heading '### other' to the section '## The "
+          "questions'");
 }
