@@ -46,8 +46,8 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     const double variance = normed.statistics.variance.item();
     ask("pooled-variance", {{"n", n}, {"variance", variance}, {"between", variance - 1}});
     RunningStatistics<real>::Batch pooled;
-    code(2);
-    for (const auto& statistics : own) pooled = pooled.pooled_with(statistics);
+    code(1);
+    for (const auto& part : own) pooled = pooled.pooled_with(part);
     show("mean of all items", pooled.mean.item());
     show("variance of all items", pooled.variance.item());
     check_close("as in the full batch", pooled.variance, normed.statistics.variance, 30 * roundings(12));
@@ -97,7 +97,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     check_close("both as in the full batch", exact, {0.0, full}, 3 * roundings(32));
 
     RunningStatistics<real> in_each(1, options().device), once(1, options().device);
-    for (const auto& statistics : own) in_each.commit(statistics, 0.1);
+    for (const auto& part : own) in_each.commit(part, 0.1);
     once.commit(pooled, 0.1);
     ask("running-mean", {{"n", n}, {"in_each", in_each.mean.item()}, {"once", once.mean.item()}});
     show("updated in each forward pass", in_each.mean.item());
