@@ -107,7 +107,7 @@ def forgot_to_divide(lesson):
 
 def divide(lesson):
     picture = lesson.pictures["divide"]
-    for name in ("full batch", "sum of 3x2", "sum / (6/2)"):
+    for name in ("full batch", "sum of the micro-batches", "w.grad"):
         picture.says(vector(lesson.shown(name)["text"]))
     assert picture.said().count(vector(lesson.shown("full batch")["text"])) == 2, "the full batch's and the divided gradient"
     assert picture.said().count("1/2 / 3 = 1/6") == 6
@@ -175,7 +175,7 @@ def lost_batches(lesson):
 
 def once_per_update(lesson):
     picture = lesson.pictures["scissors"]
-    ways = lesson.tables("clipped", "gradient")[0]
+    ways = lesson.tables("limit 1", "gradient")[0]
     said = {re.sub(r"[\[\], a-z]+", " ", text).strip() for text in picture.said() if text.startswith("[")}
     for row in ways["text"]:
         assert re.sub(r"[\[\] ]+", " ", row[1]).strip() in said, (row, said)
@@ -193,7 +193,7 @@ def adam_hides_it(lesson):
             assert abs(drawn - float(end)) <= max(5e-5, 0.5 * float(end) if "e" in end else 0), (row, ends)
 
 
-def when_it_lies(lesson):
+def contrastive(lesson):
     picture = lesson.pictures["similarities"]
     table, = lesson.tables("pairs", "loss")
     for row in table["text"]:
@@ -206,13 +206,11 @@ def when_it_lies(lesson):
 
 def agn(lesson):
     picture = lesson.pictures["path"]
-    table, = lesson.tables("item", "w after it")
-    before = "0.0000"
-    for item, after, _ in table["text"]:
-        picture.says(f"item {item}: {before} to {after}")
-        before = after
+    table, = lesson.tables("item", "slope taken at", "w afterwards")
+    for item, before, after in table["text"]:
+        picture.says(f"item {item}: {float(before):g} to {float(after):g}")
     for row in lesson.tables("", "w after the four items")[0]["text"][:2]:
-        picture.says(f"w = {row[1]}")
+        picture.says(f": {float(row[1]):g}")
 
 
 def where_memory_goes(lesson):
@@ -277,7 +275,7 @@ def the_pipe(lesson):
 
 
 OWN = {check.__name__.replace("_", "-"): check for check in (
-    full_batch, forgot_to_divide, divide, unequal, why_a_large_batch, rounding, lost_batches, once_per_update, adam_hides_it, when_it_lies, agn,
+    full_batch, forgot_to_divide, divide, unequal, why_a_large_batch, rounding, lost_batches, once_per_update, adam_hides_it, contrastive, agn,
     where_memory_goes, checkpointing, the_best_schedule, what_the_noise_says, the_pipe)}
 
 
