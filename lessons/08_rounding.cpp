@@ -1,221 +1,120 @@
-// Lesson 8: two results can be equal in exact arithmetic, equal within a bound, or equal in every bit.
-#include <algorithm>
+// Lesson 8: two numbers are equal in mathematics, equal within a bound, or equal in every bit.
 #include <bit>
-#include <iomanip>
-#include <limits>
-#include <sstream>
-#include <type_traits>
 
-#include "course/kit/toy.hpp"
+#include "course/kit/window_gradient.hpp"
 
-using namespace tally;
-using namespace tally::lesson;
+using std::ranges::count_if;
+// A number as it is printed, with four digits after the point.
+static double printed(double number) { return std::round(number * 1e4) / 1e4; }
+static double units_off(double number, double shown) { return std::abs(number - shown) * 1e4; }
 
-namespace {
+// How much one item counts in the gradient of n micro-batches of b items.
+template <class S> static S weight(int n, int b) {
+    const auto x = parameter(Array<S>::full({b}, S(1), options().device));
+    (mean(x) / n).backward();
+    return x.grad().to_vector().front();
+}
 
-struct Rounding {
-    // `items` is the number of summands, and `parts` is the number of micro-batches.
-    const int items = setting("items"), parts = setting("micro");
+// The pairs n, b up to 32 for which this weight differs from 1 / (n b), rounded once.
+template <class S> static std::vector<std::pair<int, int>> differing_pairs() {
+    std::vector<std::pair<int, int>> found;
+    for (int n = 1; n <= 32; ++n)
+        for (int b = 1; b <= 32; ++b)
+            if (weight<S>(n, b) != S(1) / S(n * b)) found.emplace_back(n, b);
+    return found;
+}
 
-    void talk() {
-        // x is the toy's second column. (The gradient of a linear loss does not depend on w.)
-        const Tensor x = slice(Toy::six_rows(), 1, 1, 2);
-        auto w = parameter(Array<real>::zeros({1}, options().device));
-
-        predict(
-            "Lesson 6 printed 0.0207, and 0.0620 for 3 times that: not 0.0621. By how many units of its "
-            "last digit is a printed number off, at most?",
-            {right(0.5).within(0.01), wrong(0, "Digits were left out. Where would they have stood?"),
-             wrong(1, "Then a neighbour would be nearer, and it would have been printed."),
-             wrong(1.5, "So much 3 times a printed number may be off."),
-             wrong(5, "In units of a digit that is not printed any more.")},
-            hint("Which numbers are printed as 0.0207?", "From 0.02065 on, and below 0.02075."),
-            "Half a unit; and 3 times the printed number is off by up to 1.5. The engine has more digits.");
-        mean(matmul(x, w)).backward();
-        const double one = w.grad().item();
-        w.zero_grad();
-        for (const auto& micro : split(x, 2)) mean(matmul(micro, w)).backward();
-        const double three = w.grad().item();
-        auto digits = table({"second component", "4 digits", "6 digits", "off by units of the 4th"});
-        digits.row("full batch", one, std::to_string(one), units_off(one, rounded(one)));
-        digits.row("sum of 3x2", three, std::to_string(three), units_off(three, rounded(three)));
-        digits.row("3 x full batch", 3 * one, std::to_string(3 * one), units_off(3 * one, rounded(3 * one)));
-        digits.row("3 x what was printed", 3 * rounded(one), std::to_string(3 * rounded(one)),
-                   units_off(3 * one, 3 * rounded(one)));
-        show("of 10000 numbers, at most", most_units_off());
-        check_ratio(one, three);
-        note("A ratio of printed numbers is not a ratio.");
-
-        predict(
-            "1/7, then divided by 11, has not the bits of 1/77. For which N from 7 to 11 is 1/N, then / b, "
-            "sure to be 1/(N b), whatever b is?",
-            {right(8), wrong(7, "That is one that goes wrong, with b = 11."),
-             wrong(9, "1/9 has no end in binary: it is rounded, and then once more."),
-             wrong(10, "Ten is round for us. In binary 1/10 is rounded."),
-             wrong(11, "A prime does not help: 1/11 is rounded, and then once more.")},
-            hint("Which division is not rounded at all?",
-                 "A binary number divided by a power of two keeps its digits."),
-            "Two roundings against one, unless one of them rounds nothing: by 2, 4, 8, ...");
-        int differ = 0, differ_with_power_of_two = 0, engine_differs = 0;
-        int smallest_n = 32, smallest_b = 32;
-        std::vector<int> differ_at(33);  // indexed by N
-        for (int n = 1; n <= 32; ++n)
-            for (int b = 1; b <= 32; ++b) {
-                const real twice = weight(n, b), once = real(1) / real(n * b);
-                const bool power_of_two =
-                    std::has_single_bit(unsigned(n)) || std::has_single_bit(unsigned(b));
-                engine_differs += twice != real(1) / real(n) / real(b);
-                differ += twice != once, differ_at[std::size_t(n)] += twice != once;
-                differ_with_power_of_two += power_of_two && twice != once;
-                if (twice != once && n * b < smallest_n * smallest_b) smallest_n = n, smallest_b = b;
-            }
-        auto weights = table({"micro-batches N, items b, up to 32", "pairs"});
-        weights.row("all", 32 * 32);
-        weights.row("1/N and then / b is not 1/(N b)", differ);
-        weights.row("of these, N or b is a power of two", differ_with_power_of_two);
-        show("the smallest", "N = " + std::to_string(smallest_n) + ", b = " + std::to_string(smallest_b));
-        show("N", std::vector<int>{7, 8, 9, 10, 11});
-        const std::vector<int> pairs(differ_at.begin() + 7, differ_at.begin() + 12);
-        show("its pairs", pairs);
-        check("N = 8: none. The other four: some",
-              pairs[1] == 0 && std::count(pairs.begin(), pairs.end(), 0) == 1);
-        check_weights(differ, differ_with_power_of_two, engine_differs);
-        graph("rounding",
-              say("One rounding and two: the numbers around 1/{}, with their bits", smallest_n * smallest_b),
-              around(smallest_n, smallest_b, weight(smallest_n, smallest_b)));
-
-        const std::string sums = many_in_words(parts, "sums");
-        predict(say("{} random numbers, added as {} x {}. Which way keeps the bits of one long sum?", items,
-                    parts, items / parts),
-                {right("a sum that goes on"),
-                 wrong(sums + ", added", say("The second of them begins at 0, not where the first has ended "
-                                             "after {}: another order.",
-                                             items / parts)),
-                 wrong("both of them", capital(sums) + " made apart have their additions in another order."),
-                 wrong("neither of them",
-                       say("A sum may stop after {} and go on: nothing has changed.", items / parts))},
-                hint("Which additions are made, and in which order?",
-                     "Write down who is added to what, for four numbers as 2 x 2."),
-                "A running sum may pause: the order of its additions stays the same.");
-        auto one_weight = parameter(Array<real>({1}, {1}, options().device));
-        int running_differs = 0, apart_differs = 0;
-        double worst = 0;  // error / bound
-        for (std::uint64_t draw = 0; draw < 3000; ++draw) {
-            const Array<real> numbers =
-                uniform<real>({items, 1}, -1, 1, {.seed = options().seed, .stream = draw}).value();
-            const Tensor batch = numbers.to(options().device);
-            const auto gradient_of = [&](const Tensor& part, int n) {
-                return grad(mean(matmul(part, one_weight)) / n, {one_weight}).front().item();
-            };
-            const real whole = gradient_of(batch, 1);
-            real apart = 0;
-            one_weight.zero_grad();
-            for (const auto& micro : split(batch, items / parts)) {
-                (mean(matmul(micro, one_weight)) / parts).backward();
-                apart += gradient_of(micro, parts);
-            }
-            const real running = one_weight.grad().item();
-            running_differs += running != whole;
-            apart_differs += apart != whole;
-            worst = std::max(worst, of_the_bound(numbers, {whole, running, apart}));
-        }
-        auto orders = table({"added up", "draws whose bits differ"});
-        orders.row("in one running sum", running_differs);
-        orders.row(say("as {}, then added", sums), apart_differs);
-        check_equal("running: none of 3000", running_differs, 0);
-        check(settings_changed() ? "apart: some" : "apart: more than 2000 of 3000",
-              apart_differs > (settings_changed() ? 0 : 2000), std::to_string(apart_differs));
-
-        step("A bound that always holds: |error| <= gamma(B + 2) times the sum |w x|.");
-        note(
-            "B numbers, w the weight of each. gamma(n) is a little more than n u, and u is half the "
-            "distance from 1 to the next number.");
-        code(1);
-        const double bound = gamma_bound<real>(items + 2);
-        auto bounds = table({"", "relative to the sum of |w x|"});
-        bounds.row("u", scientific(roundings(1)));
-        bounds.row(say("gamma({})", items + 2), scientific(bound));
-        bounds.row("largest error of 9000 sums", scientific(worst * bound));
-        check("no error is larger", worst <= 1, scientific(worst) + " of the bound");
-        check("and some are not 0", worst > 0);
-        note("Three ways to add each of 3000 draws are 9000 sums.");
-        note(
-            "Three kinds of equal: the same mathematics; the same within a bound, which can always be asked "
-            "for; the same bits, where they are promised.");
-    }
-
-    // Computes a mean over N micro-batches of b items with the engine, and returns the weight of one item.
-    static real weight(int micro_batches, int items) {
-        auto x = parameter(Array<real>::full({items}, real(1), options().device));
-        (mean(x) / micro_batches).backward();
-        return x.grad().to_vector().front();
-    }
-
-    // ---- tools: text and values for tables and checks --------------------------------------------------
-
-    static double rounded(double number) { return std::round(number * 1e4) / 1e4; }
-
-    static double units_off(double number, double as_printed) {
-        return rounded(std::abs(number - as_printed) * 1e4);
-    }
-    static double most_units_off() {
-        double most = 0;
-        for (int i = 0; i < 10000; ++i) {
-            const double number = i / 99999.0;
-            most = std::max(most, units_off(number, rounded(number)));
-        }
-        return most;
-    }
-
-    static std::string scientific(double number) {
-        std::ostringstream text;
-        text << std::setprecision(2) << number;
-        return text.str();
-    }
-
-    // ---- independent checks ---------------------------------------------------------------------------------
-
-    static void check_ratio(double one, double three) {
-        check("0.0207, 0.0620 and 0.0621",
-              rounded(one) == 0.0207 && rounded(three) == 0.062 && rounded(3 * rounded(one)) == 0.0621);
-        // The magnitudes of the column sum to 4.376, and each row has the weight 1/2.
-        check_close("the ratio of unrounded values is 3", three, 3 * one, roundings(8) * 4.376 / 2);
-    }
-
-    static void check_weights(int differ, int differ_with_power_of_two, int engine_differs) {
-        const bool is_float = std::is_same_v<real, float>;
-        check_equal(is_float ? "125 in float32" : "148 in float64", differ, is_float ? 125 : 148);
-        check_equal("none where N or b is a power of two", differ_with_power_of_two, 0);
-        check_equal("the engine divides twice, as written", engine_differs, 0);
-    }
-
-    // Returns the largest error of the computed means, divided by the error bound. The exact mean is computed
-    // with integers, because all numbers are multiples of 2^-(bits - 1) and their count is a power of two.
-    double of_the_bound(const Array<real>& numbers, std::initializer_list<real> means) const {
-        constexpr int bits = std::numeric_limits<real>::digits;
-        std::int64_t exact = 0, magnitude = 0;
-        for (const real number : numbers.span()) {
-            const auto units = static_cast<std::int64_t>(std::ldexp(number, bits - 1));
-            exact += units;
-            magnitude += std::abs(units);
-        }
-        double worst = 0;
-        const int doublings = std::countr_zero(unsigned(items));
-        for (const real mean : means) {
-            const auto error = static_cast<std::int64_t>(std::ldexp(mean, bits - 1 + doublings)) - exact;
-            worst = std::max(worst, std::abs(double(error)) / (roundings(items + 2) * double(magnitude)));
-        }
-        return worst;
-    }
+struct Draws {
+    int one_sum = 0, separate = 0;  // draws whose bits differ from the full batch
+    double error = 0;               // the largest, relative to the sum of the magnitudes
 };
 
-const RegisterLesson<Rounding> lesson(
-    {.number = 8,
-     .slug = "rounding",
-     .title = "rounding",
-     .minutes = 15,
-     .steps = 4,
-     .parameters = {one_of("micro", "parts that a sum is cut into", 4, {2, 4, 8, 16}),
-                    one_of("items", "random numbers of a sum", 64, {32, 64, 128, 256})}});
+// Draws 3000 batches of random numbers, and computes each mean in three orders of additions.
+template <class S> static Draws three_orders(int items, int parts) {
+    using V = Var<Array<S>>;
+    Draws found;
+    const V w = parameter(Array<S>({1}, {1}, options().device));
+    for (std::uint64_t draw = 0; draw < 3000; ++draw) {
+        const V x = uniform<S>({items, 1}, -1, 1, {.seed = options().seed, .stream = draw})
+                        .value()
+                        .to(w.value().device());
+        const auto gradient_of = [&](const V& rows, int n) {
+            return grad(mean(matmul(rows, w)) / n, {w}).front().item();
+        };
+        S full = gradient_of(x, 1), separate = 0;
+        w.zero_grad();
+        for (const V& micro : split(x, items / parts)) {
+            (mean(matmul(micro, w)) / parts).backward();  // continues the sum in w.grad
+            separate += gradient_of(micro, parts);        // begins at 0
+        }
+        const S one_sum = w.grad().item();
+        found.one_sum += one_sum != full;
+        found.separate += separate != full;
+        long double exact = 0, magnitudes = 0;  // these sums do not round
+        for (const S number : x.value().to_vector()) exact += number, magnitudes += std::abs(number);
+        for (const S mean : {full, one_sum, separate})
+            found.error = std::max(found.error, double(std::abs(mean * S(items) - exact) / magnitudes));
+    }
+    return found;
+}
 
-}  // namespace
+LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
+       one_of("items", "random numbers in a sum", 64, {32, 64, 128, 256})) {
+    const int items = setting("items"), parts = setting("micro");
+
+    ask("printed-digits");
+    const Tensor x = slice(toy::rows(), 1, 1, 2), w = zeros({1});  // the second column of the toy
+    mean(matmul(x, w)).backward();
+    const double once = w.grad().item(), shown = printed(once);
+    w.zero_grad();
+    for (const Tensor& micro : split(x, 2)) mean(matmul(micro, w)).backward();
+    const double sum = w.grad().item();
+    auto digits = table({"second component", "4 digits", "6 digits", "units off"});
+    digits.row("full batch", once, std::to_string(once), units_off(once, shown));
+    digits.row("sum of 3 micro-batches", sum, std::to_string(sum), units_off(sum, printed(sum)));
+    digits.row("3 x printed number", 3 * shown, std::to_string(3 * shown), units_off(3 * once, 3 * shown));
+    double most = 0;
+    for (int i = 0; i < 10000; ++i) most = std::max(most, units_off(i / 99999.0, printed(i / 99999.0)));
+    show("10000 numbers, at most", most);
+    // Each row counts 1/2 in the sum, and the magnitudes of this column add up to 4.376.
+    check_close("the stored numbers have the ratio 3", sum, 3 * once, roundings(8) * 4.376 / 2);
+
+    ask("two-divisions");
+    const auto in_float = differing_pairs<float>(), in_double = differing_pairs<double>();
+    auto by_n = table({"N", "b that differ, float", "double"});
+    for (const int n : {7, 8, 9, 10, 11}) {
+        const auto has_n = [&](const auto& pair) { return pair.first == n; };
+        by_n.row(n, count_if(in_float, has_n), count_if(in_double, has_n));
+    }
+
+    step("All 1024 pairs of N and b up to 32: how many differ?");
+    const auto power_of_two = [](const auto& pair) {
+        return std::has_single_bit(unsigned(pair.first)) || std::has_single_bit(unsigned(pair.second));
+    };
+    auto pairs = table({"(1/N)/b is not 1/(N b)", "float", "double"});
+    pairs.row("all pairs", in_float.size(), in_double.size());
+    pairs.row("N or b a power of two", count_if(in_float, power_of_two), count_if(in_double, power_of_two));
+    const auto [n, b] = std::ranges::min(in_float, {}, [](auto pair) { return pair.first * pair.second; });
+    show("smallest N and b", {n, b});
+    check_equal("125 pairs of floats, 148 of doubles", {in_float.size(), in_double.size()}, {125, 148});
+    graph("rounding", say("The floats around 1/{}", n * b), around(n, b, weight<float>(n, b)));
+
+    ask("which-order", {{"items", items}, {"parts", parts}, {"each", items / parts}});
+    const Draws floats = three_orders<float>(items, parts), doubles = three_orders<double>(items, parts);
+    auto orders = table({"of 3000 draws, bits differ", "float", "double"});
+    orders.row("one sum, with pauses", floats.one_sum, doubles.one_sum);
+    orders.row("separate sums, then added", floats.separate, doubles.separate);
+    check_equal("one sum: no draw differs", {floats.one_sum, doubles.one_sum}, {0, 0});
+    check("separate sums: some draws differ", floats.separate > 0 && doubles.separate > 0);
+
+    step("A bound that holds in every order: |error| <= gamma(B + 2) times the sum of |x|.");
+    note("B numbers are added. u is half the distance from 1 to the next number of the type.");
+    code(1);
+    const double in_floats = gamma_bound<float>(items + 2), in_doubles = gamma_bound<double>(items + 2);
+    auto bounds = table({"relative to the sum of |x|", "float", "double"});
+    bounds.row("u", 0x1p-24, 0x1p-53);
+    bounds.row("gamma(B + 2)", in_floats, in_doubles);
+    bounds.row("largest error of 9000 means", floats.error, doubles.error);
+    check("no error is above its bound", floats.error <= in_floats && doubles.error <= in_doubles);
+    note("Ask for equal bits only if they are promised. You can always ask for a bound.");
+}
