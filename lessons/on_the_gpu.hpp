@@ -1,0 +1,91 @@
+// Measurements of lesson 22: one product, and one epoch of lesson 16's network, on either device.
+#pragma once
+
+#include <chrono>
+#include <cstdlib>
+#include <limits>
+#include <vector>
+
+#include "course/data/fashion.hpp"
+#include "course/kit/toy.hpp"
+#include "tally/device/backend.hpp"
+#include "tally/train.hpp"
+
+namespace {
+struct Microseconds {
+    double queued, done;
+};
+
+// Measures the forward pass and the backward pass of mean(X W), with `extent` rows and columns. Returns the
+// shortest time until the calls return, and the shortest time until the results are computed.
+inline Microseconds time_on(Device device, int extent) {
+    const Tensor X = uniform<real>({extent, extent}, -1, 1, {.stream = 1}).value().to(device);
+    const Tensor W = parameter(uniform<real>({extent, extent}, -1, 1, {.stream = 2}).value().to(device));
+    constexpr double never = std::numeric_limits<double>::infinity();
+    Microseconds best{never, never};
+    for (int pass = 0; pass <= 5; ++pass) {
+        using Clock = std::chrono::steady_clock;
+        const auto since = [start = Clock::now()] {
+            return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+        };
+        W.zero_grad();
+        const Tensor loss = mean(matmul(X, W));
+        loss.backward();
+        const double queued = since();
+        loss.item();
+        const double done = since();
+        if (pass > 0) best = {std::min(best.queued, queued), std::min(best.done, done)};
+    }
+    return best;
+}
+
+struct Epoch {
+    std::vector<double> weights;
+    double seconds = 0;
+    std::uint64_t waits = 0;
+};
+
+// Trains with the images in order. An update has four micro-batches of 16 images.
+inline Epoch train(const Pictures<real>& pictures, std::int64_t count, Device device) {
+    const std::uint64_t seed = options().seed;
+    Sequential<real> model(Linear<real>(fashion_pixels, 512, {seed, 1}), ReLU<real>(),
+                           Linear<real>(512, 512, {seed, 2}), ReLU<real>(), Linear<real>(512, 10, {seed, 3}));
+    model.to(device);
+    Sgd sgd(model.parameters(), {.learning_rate = 1e-3});
+    Window window(sgd, {.total = 64});
+    const Array<real> images = pictures.images.to(device);
+    const Array<std::int32_t> labels = pictures.labels.to(device);
+    rows(labels, Items(0, 64)).to_vector();  // waits until all data is on the device
+
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    const auto waited = waits(device);
+    for (const Items& part : split(Items::in_order(count), 64)) {
+        for (const Items& micro : split(part, 16))
+            window.add(cross_entropy(model(constant(rows(images, micro))), rows(labels, micro)));
+        window.flush();  // the last window is a tail
+    }
+    Epoch done{{}, 0, waits(device) - waited};
+    for (const auto& parameter : model.parameters())
+        for (const real w : parameter.value().to_vector()) done.weights.push_back(w);
+    done.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return done;
+}
+
+// The default is a tenth of lesson 16's images, and leaves half a batch over. TALLY_IMAGES=160 takes 1 s.
+inline std::int64_t images_wanted() {
+    const char* wanted = std::getenv("TALLY_IMAGES");
+    const std::int64_t images = wanted ? std::atoll(wanted) : 6432;
+    if (images < 64 || images > 60000)
+        throw Error("[fashion] TALLY_IMAGES must be from 64 to 60000; it is '" + std::string(wanted) + "'");
+    return images;
+}
+
+// Bounds the difference of two trainings that add numbers in different orders. Rounding errors of weights are
+// independent, and a rounding error in a ReLU may change a sixteenth of an update.
+inline double bound_of_training(std::int64_t updates, const std::vector<double>& weights,
+                                double first_update) {
+    const double largest = furthest(weights, std::vector<double>(weights.size()));
+    return 6 * std::sqrt(2.0 / 3 * double(updates)) * roundings(1) * largest + first_update / 16;
+}
+}  // namespace
