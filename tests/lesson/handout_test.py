@@ -146,7 +146,7 @@ def test_parameters_are_set_only_in_lessons_that_declare_them(runner):
     with Desk(runner) as desk:
         assert desk.run("handout", "6", "--micro", "6").returncode == 0
         source = Paper(desk.work + "/handouts/forgot-to-divide.html").source
-        assert "The toy: six rows x" in source and "Six micro-batches of 1 row" in source, source
+        assert "The toy: six rows x" in source and "Micro-batches: 6, rows in each: 1." in source, source
         result = desk.run("handout", "5", "--micro", "6")
         assert result.returncode == 2 and "--micro: this lesson has no such parameter" in result.stderr, result
 

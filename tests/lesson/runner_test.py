@@ -324,7 +324,7 @@ def test_end_card(runner, sample):
                    ("3", "wrong", "c", "No."), ("4", "skipped", "", ""))
         said = " ".join(course.at_terminal("run", "7").split())
         for words in ("The rule Divide each micro-loss", "Predicted 1 of 4 at once, 1 more at the second try, 1 skipped", "Try ", "./learn run divide ",
-                      "Write it ./learn check divide", "Next ./learn run checkpointing (5 min, in class 45)"):
+                      "Write it ./learn check divide", "Next ./learn run checkpointing (5 min, in class 30)"):
             assert words in said, (words, said)
         plain = course.run("run", "divide").stdout
         assert "The rule" in plain and "Predicted" not in plain, plain
