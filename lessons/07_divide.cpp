@@ -65,7 +65,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     graph("divide", "How much one row counts, without and with the division", shares);
 
     const int now = n == 6 ? 3 : 6;  // another number of micro-batches
-    ask("another-split", {{"n", n}, {"now", now}, {"rows", 6 / now}});
+    ask("another-split", {{"n", n}, {"each", each}, {"now", now}, {"rows", 6 / now}, {"product", n * now}});
     const auto split_anew = accumulated(x, w, now);
     show("divided by", now);
     show("w.grad", split_anew);
