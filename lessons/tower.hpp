@@ -22,13 +22,15 @@ struct Tower {
     Chain<Array<real>> layers;
     std::vector<int> runs;
 
-    explicit Tower(std::size_t n, std::int64_t items = 16, std::int64_t width = 16)
+    // Each layer applies h = tanh(h W) `deep` times.
+    explicit Tower(std::size_t n, std::int64_t items = 16, std::int64_t width = 16, int deep = 1)
         : x(constant(drawn({items, width}, 0, 1))), runs(n) {
         for (std::size_t i = 0; i < n; ++i) {
             weights.push_back(parameter(drawn({width, width}, i + 1, 1.5 / std::sqrt(double(width)))));
-            layers.push_back([this, i, W = weights.back()](const Tensor& h) {
+            layers.push_back([this, i, deep, W = weights.back()](Tensor h) {
                 ++runs[i];
-                return tanh(matmul(h, W));
+                for (int times = 0; times < deep; ++times) h = tanh(matmul(h, W));
+                return h;
             });
             weights.back().backward(
                 Array<real>::zeros({width, width}, options().device));  // makes a gradient
