@@ -57,7 +57,7 @@ template <class F> std::string run_on_rank(const F& each, const std::string& cal
     try {
         return to_bytes(each(processes));
     } catch (const std::exception& error) {
-        processes.fail(call, error.what());
+        processes.report_failure(call, error.what());
         throw std::runtime_error("rank " + std::to_string(processes.rank()) + ": " + error.what());
     }
 }
