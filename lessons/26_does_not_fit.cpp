@@ -54,7 +54,7 @@ LESSON() {
     check("the update is different, too", furthest(v, right) > 0.01);
 
     ask("which-line");
-    note("In October 2024 it turned out that a widely used trainer had divided by a wrong number for years.");
+    note("Until October 2024, a widely used trainer divided by a wrong number.");
     note("No program reported an error (huggingface/transformers, pull request 34191).");
     note("After this course, you find such a mistake in ten minutes.");
 }
