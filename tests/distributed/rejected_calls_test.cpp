@@ -224,7 +224,7 @@ TEST_CASE("DataParallel: ending different windows of one object on different pro
 TEST_CASE("ProcessGroup::wait_or_fail: it returns if the condition is true when an error arrives") {
     if (ranks() == 1) return;
     if (last()) {
-        world().fail("its own call", "it cannot go on");
+        world().report_failure("its own call", "it cannot go on");
     } else {
         const int failing = world().size() - 1;
         REQUIRE(world().transport().wait(
