@@ -147,8 +147,7 @@ def rounding(lesson):
     values = sorted(Fraction(bits, 2 ** (len(digits) - 2)) * Fraction(2) ** exponent for bits, exponent, digits in numbers)
     assert len({b - a for a, b in zip(values, values[1:])}) == 1, "the numbers are neighbours"
     (n, b), = {tuple(map(int, found)) for text in picture.said() for found in re.findall(r"1/(\d+) rounded, then divided by (\d+)", text)}
-    smallest = lesson.shown("the smallest")
-    assert f"N = {n}, b = {b}" in (smallest.get("text") or smallest["values"]) or f"N = {b}, b = {n}" in (smallest.get("text") or smallest["values"]), smallest
+    assert lesson.shown("smallest N and b")["values"] == [n, b], lesson.shown("smallest N and b")
 
     def rounded(number):  # to 24 bits; exact unless the double is halfway between two floats, which does not happen here
         return Fraction(struct.unpack("f", struct.pack("f", float(number)))[0])

@@ -65,7 +65,7 @@ class Modules(unittest.TestCase):
         for module, words in ((SIMULATED, ["--device=cuda"]), ("", ["--device=simulated"])):
             result = run(LESSON, module, *words, "--plain")
             self.assertEqual((result.returncode, result.stderr), (0, ""))
-            self.assertIn(" simulated  float32 ", result.stdout)
+            self.assertIn(" simulated  seed 0 ", result.stdout)
             self.assertIn("A simulated device: the host computes what a GPU would.", result.stdout)
 
 

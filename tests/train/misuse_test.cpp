@@ -327,7 +327,7 @@ TEST_CASE("misuse table: every public function that changes something is listed"
         {"autograd/var.hpp",
          "Var",
          {"bool", "value", "item", "shape", "requires_grad", "has_grad", "grad", "node", "is_last_handle",
-          "into_node", "checked", "run_backward", "require_own_thread", "t", "detach"}},
+          "into_node", "node_or_throw", "run_backward", "require_own_thread", "t", "detach"}},
         {"train/window.hpp",
          "Window",
          {"empty", "full", "micro_batches", "planned_micro_batches", "updates", "items", "optimizer",
