@@ -188,7 +188,7 @@ def test_output_of_an_answer_is_shown(runner):
 def test_hints_come_one_by_one(runner):
     with Learner(runner) as learner:
         said = [words_of(learner.run("hint", "divide").stdout) for _ in range(4)]
-        assert [text[:13] for text in said] == ["Hint 1 of 3: ", "Hint 2 of 3: ", "Hint 3 of 3: ", "Hint 3 of 3: "], said
+        assert [text.split(":")[0] for text in said] == [f"Hint {number} of 3 for divide" for number in (1, 2, 3, 3)], said
         assert "?" in said[0] and "last one" in said[3] and learner.log() == ["divide hint"] * 3
 
 
@@ -260,6 +260,14 @@ def test_a_full_disk_or_a_kill_does_not_damage_other_lines(runner):
                 file.write(start)
 
 
+def test_a_hint_without_a_name_is_for_the_exercise_that_was_begun(runner):
+    with Learner(runner) as learner:
+        nothing = learner.run("hint")
+        assert nothing.returncode == 2 and "you have not begun an exercise" in nothing.stderr and learner.log() == [], nothing
+        learner.run("check", "divide")
+        assert learner.run("hint").stdout.startswith("Hint 1 of 3 for divide: ") and learner.log() == ["divide hint"]
+
+
 def test_score_includes_lessons(runner):
     with Learner(runner) as learner:
         os.makedirs(learner.work)
@@ -267,11 +275,11 @@ def test_score_includes_lessons(runner):
             file.write("what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion\n")
             for number, how in ((1, "right"), (2, "wrong"), (2, "right"), (3, "skipped")):
                 file.write(f"question\tdivide\t{number}\t{how}\t\t\t\t\n")
-        assert "0 of 25 lessons are done; 2 questions answered, 1 of them at once, 1 at the second try" in learner.run("score").stdout
+        assert "0 of 33 lessons are done; 2 questions answered, 1 of them at once, 1 at the second try" in learner.run("score").stdout
         check_divide(learner, "    (mean(matmul(x, w))).backward();")
-        assert "1 of 25 lessons are done" in learner.run("score").stdout, "solving the exercise of a lesson completes the lesson"
+        assert "1 of 33 lessons are done" in learner.run("score").stdout, "solving the exercise of a lesson completes the lesson"
         first = json.loads(learner.run("score", "--json").stdout.splitlines()[0])
-        assert first == {"v": 1, "lessons": 25, "done": 1, "questions": 2, "at_once": 1, "later": 1}, first
+        assert first == {"v": 1, "lessons": 33, "done": 1, "questions": 2, "at_once": 1, "later": 1}, first
 
 
 def test_a_pass_is_kept_until_reset(runner):
