@@ -284,7 +284,7 @@ template <class S> std::uint32_t version_of(const Array<S>& x) {
 // ---- for authors of operations ----
 
 namespace detail {
-// Returns the kernels of the operands' device. Throws Error if the devices differ or if memory is missing.
+// Returns the kernels for the operands. Throws if devices differ or, without skip_compute, memory is missing.
 template <class S, class... Others>
 const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&... others) {
     if (!a.storage() || !(others.storage() && ...)) [[unlikely]] {

@@ -17,9 +17,9 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// Sums over samples run in order, so that micro-batches give the bits of the whole batch. A row of more than
-// `longest_sequential_row` elements of one sample is summed in another order (kernels.hpp). Returns whether
-// the gradient of an operand is a sum of such rows, because the operand is repeated along the last axes.
+// Returns whether the gradient of an operand adds more than `longest_sequential_row` adjacent elements of one
+// sample, because the operand is repeated along the last axes. Kernels add such a row in another order
+// (kernels.hpp), but add samples in order, so that micro-batches give the bits of the whole batch.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;

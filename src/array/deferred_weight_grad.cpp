@@ -11,7 +11,7 @@ namespace tally::detail {
 namespace {
 
 constexpr std::size_t max_rows = 16;       // of one gradient; a longer product saves no more time
-constexpr std::size_t few_rows = 8;        // of one call
+constexpr std::size_t few_rows = 8;        // the most of one call
 constexpr std::size_t min_size = 1 << 12;  // of the gradient, in elements
 
 template <class S> struct Pending {

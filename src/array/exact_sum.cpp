@@ -98,8 +98,8 @@ private:
     bool negative_ = false;
 };
 
-// Rounds to nearest, ties to even. In `word`, the leading 1 of the significand adds 1 to the exponent, as
-// IEEE 754 requires. Rounding up to a power of two can make the result infinite.
+// Rounds to nearest, ties to even. The leading 1 of a normal number's significand carries into the exponent
+// field of the bit pattern `word`, which is then exponent + 1. Rounding up can make the result infinite.
 template <class S> S rounded(const SignedDigits& sum, int bit_length) {
     using F = Format<S>;
     const int exponent = std::max(bit_length - (F::fraction_bits + 1), 0);
@@ -200,7 +200,7 @@ template <class S> void detail::ExactSum<S>::add_digits(std::span<const S> summa
             signs[i] = bits & F::sign ? -1 : 0;
             highest_bit = std::max(highest_bit, exponents[i] + F::fraction_bits);
         }
-        // For a block of zeros, `highest_bit` is fraction_bits. A loaded sum may have a smaller range_.highest.
+        // Zeros give highest_bit = fraction_bits, but the range of a loaded sum may end below this bit.
         const std::int64_t highest_digit = std::min(highest_bit / digit_bits, range_.highest);
         for (std::int64_t k = range_.lowest; k <= highest_digit; ++k) {
             std::int64_t* const digits =

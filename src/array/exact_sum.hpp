@@ -20,9 +20,9 @@ namespace tally {
 
 namespace detail {
 // The sum of each element has the digits from `lowest` to `highest`. Digit k is the coefficient of 2^(32 k)
-// times the type's smallest positive number. If has_marks is true, each element also has marks, which are the
-// numbers of summands +inf, of summands -inf, and of finite summands other than -0. The last number decides
-// the sign of a sum of zeros. A NaN counts as +inf and as -inf.
+// times the type's smallest positive number. If has_marks is true, each element also has marks, which are
+// three counts: of the summands that are +inf, that are -inf, and that are finite but not -0. The third count
+// decides the sign of a sum of zeros. A NaN counts as +inf and as -inf.
 struct ExactRange {
     std::int64_t lowest = std::numeric_limits<std::int32_t>::max(), highest = -1;  // no digits
     bool has_marks = false;

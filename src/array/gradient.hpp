@@ -11,8 +11,8 @@ namespace tally {
 
 namespace grad_flag {
 inline constexpr std::uint8_t present = 1;  // the gradient has been written
-// The running backward function created the gradient of this leaf. The backward pass clears the flag of all
-// leaf inputs before it calls a backward function.
+// A backward function created this gradient. Before the backward pass calls a backward function, it clears
+// the flag of the function's leaf inputs.
 inline constexpr std::uint8_t first_write = 16;
 // A Window that accumulates the gradients of a parameter sets the next two flags on the parameter.
 inline constexpr std::uint8_t locked = 2;              // only the window may modify, clear or step the leaf
@@ -44,7 +44,7 @@ inline bool is_backward_locked(std::uint8_t grad_flags) {
 }
 [[noreturn]] void throw_locked(const char* call, const std::string& description);
 
-// Counts this thread's outermost backward passes. A GradCache (train/grad_cache.hpp) counts as one of them.
+// Counts this thread's outermost backward passes. All passes of one cached_backward() count as one.
 inline constinit thread_local std::uint64_t backward_calls = 0;
 
 [[noreturn]] void throw_holds_average(const char* call);

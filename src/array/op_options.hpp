@@ -1,4 +1,4 @@
-// Defines the arguments of operations that are not arrays, such as axes and named options.
+// Defines the arguments of operations other than arrays, such as axes and named options.
 #pragma once
 
 #include <concepts>

@@ -39,8 +39,8 @@ inline Product product_for_b(const Product& p) {
 
 enum ForwardMatrix : std::size_t { forward_a, forward_b, forward_c };  // of a forward product C = A · B
 
-// Runs one product for each member of a batch. `indices_of` names the matrices of the forward product whose
-// indices the two factors and the result have. For dA = dC · Bᵀ, pass {forward_c, forward_b, forward_a}.
+// Runs one product for each member of a batch. indices_of[i] is the matrix of the forward product that has
+// the same index as argument i (a, b or c). For dA = dC · Bᵀ, pass {forward_c, forward_b, forward_a}.
 template <class S> void multiply_each(const StridedIndex<2>& batch, const Product& p, const Array<S>& a,
                                       const Array<S>& b, Into<S[]> c,
                                       const std::array<ForwardMatrix, 3>& indices_of) {

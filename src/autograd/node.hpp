@@ -77,7 +77,7 @@ public:
     bool keeps_values;                    // recorded inside KeepValues
 
 protected:
-    // Only leaves and constants assign a thread id, because the first node of a thread has no inputs.
+    // Only leaves and constants assign a thread id. A result finds the id assigned, because its input did so.
     explicit Node(detail::State s)
         : id(detail::context.next_id++),
           thread_id(s == detail::State::fresh ? detail::context.thread_id : detail::this_thread_id()),

@@ -54,7 +54,7 @@ public:
     T value;             // freed with the last handle
 };
 
-// Throws if the caller must not change this leaf, because backward() is running or a Window locks the leaf.
+// Throws if a Window locks this leaf, or if a backward() is running that began after the leaf was made.
 template <class T>
 [[gnu::always_inline]] inline void require_unlocked(const char* call, const ValueNode<T>& node) {
     if (context.backward_passes && node.id < context.backward_start_id) [[unlikely]]
@@ -236,8 +236,8 @@ public:
     bool is_last_handle() const {
         return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->keeps_values;
     }
-    // Drops this handle. The last handle frees the value. If `keep_ref`, returns the node with a reference that
-    // the caller owns, which is the handles' reference if this was the last handle. Otherwise returns null.
+    // Drops this handle. The last handle frees the value. Returns null if `keep_ref` is false, else the node
+    // with a reference for the caller: a new one, or from the last handle the one that all handles shared.
     [[gnu::always_inline]] detail::ValueNode<T>* into_node(bool keep_ref) && {
         detail::ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {

@@ -39,7 +39,7 @@ template <class T> void seed_gradient(BackwardPass& backward_pass, const Var<T>&
     if (node.state == State::leaf) account_as(node.gradient, MemoryClass::gradient);
 }
 
-// The base of RecomputingNode without its types F and Arguments stores the gradients of all results.
+// The base of RecomputingNode does not depend on F and Arguments, and stores the gradients of all results.
 template <class T> class CheckpointNode : public ValueNode<T> {
 public:
     CheckpointNode() : ValueNode<T>(T(), State::fresh) {}
@@ -124,7 +124,7 @@ private:
 
 // Creates the node of a result. In an enclosing checkpoint, the result counts as one operation.
 template <class T> Var<T> make_result_node(T value, const Var<T>& node_handle, std::size_t which) {
-    if (context.interceptor) {  // no operands: operations inside have noted the captured values
+    if (context.interceptor) {  // no operands: note_outer_inputs() has noted what the operations inside read
         OpInfoOf<T> info("checkpoint", true, value, {}, {}, std::nullopt);
         if (!context.interceptor->on_operation(info)) return CheckpointProxyNode<T>::of(std::move(value));
     }
@@ -204,7 +204,7 @@ auto checkpoint(F f, X... x) {
     });
     if (!first_result_info) return y;
 
-    Var<T> node_handle;  // keeps the CheckpointNode until its results refer to it
+    Var<T> node_handle;  // a CheckpointNode; empty in an enclosing trace's first run, which makes proxies
     if (!detail::CheckpointTrace::current() || !detail::CheckpointTrace::current()->is_first_run()) {
         using Recomputing = detail::RecomputingNode<T, F, std::tuple<X...>>;
         auto* const node = new (pool::take(sizeof(Recomputing)))

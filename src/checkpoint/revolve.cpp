@@ -5,7 +5,7 @@ namespace tally::detail {
 
 namespace {
 
-// Returns C(c + r, c), the most steps that c snapshots permit if each step runs at most r times.
+// Returns C(c + r, c), the most steps for c snapshots if each step runs unrecorded at most r = `times` times.
 std::uint64_t reach(std::uint64_t snapshots, std::uint64_t times) {
     std::uint64_t all = 1;
     for (std::uint64_t i = 1; i <= snapshots; ++i) all = all * (times + i) / i;

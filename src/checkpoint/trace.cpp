@@ -34,7 +34,7 @@ CheckpointTrace::~CheckpointTrace() {
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.needs_grad) {
-        // Constants are not logged, so the recomputation computes each constant and all earlier operations.
+        // Constants are not logged. A run that computes the next operation also computes this constant.
         note_outer_inputs(operation);
         if (is_first_run()) need(next_index());
         return true;

@@ -21,10 +21,10 @@ template <class T> struct Bucket {
 };
 
 // add() appends an array, and sums the bucket when it is full. finish() sums the remaining numbers and copies
-// the sums back. The capacity is at least one number. Call all_gather() immediately before you use a bucket.
+// the sums back. The capacity is at least one number. Call all_gather() before the first add().
 template <class T> class BucketedAllReduce {
 public:
-    // `error_already_shared` becomes true if a sum fails: other processes cannot receive a report then.
+    // Sets `error_already_shared` if a sum fails, because other processes cannot receive a report then.
     BucketedAllReduce(ProcessGroup& processes, ProcessGroup::AllReduce how,
                       std::unique_ptr<Bucket<T>>& bucket, bool& error_already_shared)
         : processes_(processes), how_(how), bucket_(bucket), error_already_shared_(error_already_shared) {}

@@ -20,7 +20,7 @@ namespace {
 // message also contains one byte per parameter (1 if the parameter has a gradient) and the exact sums.
 template <class S> struct WindowMessage {
     detail::WindowTotals totals;
-    std::int64_t opening_number;  // index in the order in which the process group opened windows
+    std::int64_t opening_number;  // index of the Window in the order of construction
     typename DataParallel<S>::MicroBatchesSummary batches;
 };
 

@@ -38,7 +38,7 @@ template <class S> struct DataParallelOptions {
 }  // namespace detail
 
 // A `DataParallel` is a `GradientReducer` for processes that compute parts of the same update. The processes
-// communicate at the start and at the end of an update, but not between micro-batches.
+// communicate when a Window is constructed and at the end of each update, but not between micro-batches.
 template <class S> class DataParallel : public detail::GradientReducer<S> {
 public:
     using Options = detail::DataParallelOptions<S>;
@@ -113,10 +113,10 @@ private:
 
     ProcessGroup& processes_;
     Options options_;
-    std::vector<Var<Array<S>>> parameters_;  // of the Window that was opened or ended last
+    std::vector<Var<Array<S>>> parameters_;  // of the Window that was constructed or ended an update last
     struct WindowRecord {
-        std::int64_t opening_number = 0;      // index in the order of opening
-        std::int64_t first_item_window = -1;  // the window that called first_item() last, or -1 if none did
+        std::int64_t opening_number = 0;      // index of the Window in the order of construction
+        std::int64_t first_item_window = -1;  // index of the window that set share_call, or -1 if none did
         std::optional<std::int64_t> share_call = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, WindowRecord> windows_;
@@ -128,9 +128,9 @@ private:
     bool numbered_ = false;  // share() or begin_at() has set first_item_
     MicroBatchesSummary last_micro_batches_;
     std::optional<std::int64_t> latest_share_call_;  // the call that set first_item_; none after begin_at()
-    std::string call_, where_;                 // of the current collective call, for its name and for errors
-    std::vector<bool> any_rank_has_gradient_;  // for each parameter, whether any process has a gradient
-    bool error_already_shared_ = false;  // all processes get the current error, so report_failure() is silent
+    std::string call_, where_;                       // a call is named `what` + call_, and errors add where_
+    std::vector<bool> any_rank_has_gradient_;        // for each parameter, whether any process has a gradient
+    bool error_already_shared_ = false;              // all processes get the error, or no report is possible
 };
 
 extern template class DataParallel<float>;

@@ -1,5 +1,4 @@
-// Implements DataParallel::save() and load(), which use one file for all processes. A file that is saved
-// during an update contains a separate part for each process.
+// Implements DataParallel::save() and load(). A file saved during an update has a part for each process.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -15,7 +14,8 @@ namespace {
 
 const std::string prefix = "window", batches_entry = prefix + "/micro_batches";
 
-// Returns whether each process has its own value of an entry. "swept" tells if after_backward() was called.
+// Returns whether each process has its own value of an entry. "swept" tells if after_backward() was called,
+// "sum" is the sum of the losses, and "reached" is the number of saved gradients.
 bool is_own(std::string_view name) {
     constexpr std::array own = {"window/planned", "window/micro_batches", "window/dropped",
                                 "window/items",   "window/swept",         "window/sum",

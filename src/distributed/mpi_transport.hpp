@@ -45,7 +45,7 @@ public:
 
     // ---- from one rank to another; call these between two calls of all_gather() ----
 
-    // Begins to send a label (a text with the size) and a piece. `owner` owns the memory until it is sent.
+    // Begins to send a label (the size or shape) and a piece. `owner` owns the memory until it is sent.
     void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> owner);
     std::size_t free_sent();  // frees the posts that have been sent, and returns the number of unsent posts
     // Returns the label of the next piece from a rank if a label has arrived. Then call receive().

@@ -67,7 +67,7 @@ public:
     // ---- for the engine ----
 
     std::int64_t new_pipe() { return pipes_++; }      // numbers the pipes in the order of construction
-    std::int64_t new_window() { return windows_++; }  // numbers the windows in the order of opening
+    std::int64_t new_window() { return windows_++; }  // numbers Window objects in the order of construction
 
     // Works like the all_gather() above. Errors name `where` after the call, such as "after 3 micro-batches".
     std::vector<std::string> all_gather(const std::string& call, const std::string& where,
@@ -75,14 +75,14 @@ public:
     // Reports a failure to the other processes, instead of taking part in the next collective call.
     void report_failure(const std::string& call, const std::string& why) noexcept;
     // Sums `numbers` over all processes. `scratch` needs numbers.size() elements plus one element for each
-    // process. Call sum() only immediately after all_gather(). After an error do not free the buffers,
-    // because MPI may still use the buffers.
+    // process. Call sum(), once or several times, directly after all_gather(). After an error do not free the
+    // buffers, because MPI may still use the buffers.
     template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
-    // Waits until done() returns true. Call wait_or_fail() between two calls of all_gather(). Throws if a
-    // process reports a failure or leaves, and after the timeout on all processes, with the text `missing`.
+    // Waits between two calls of all_gather() until done() is true. Throws if a process reports a failure or
+    // leaves. After the timeout, all processes throw `missing`, or end if a process does not answer.
     void wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                       const std::function<bool()>& done);
-    // Begins to send a piece and its label, a text with the size. The receiver waits for it and calls take().
+    // Begins to send a label with a piece's size or shape, and the piece. The receiver then calls take().
     void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> owner);
     // Receives a piece. After an error do not free the memory of the piece, because MPI may still use it.
     void take(const std::string& call, const detail::Piece& piece);

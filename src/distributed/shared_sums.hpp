@@ -13,7 +13,7 @@
 namespace tally::detail {
 
 // `Sums` contains one sum per parameter, then the sum of the losses and the sum of the counts. The message
-// also contains the digits of the last two sums, because each of these two sums is a single number.
+// also contains the digits of the last two sums, which are short and are needed before reduce().
 template <class S> class SharedSums {
 public:
     using Sums = std::span<ExactSum<S>>;

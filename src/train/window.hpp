@@ -35,7 +35,7 @@
 
 namespace tally {
 
-// The option Tail decides what happens to a Window that is not full at the end of an epoch.
+// The option Tail decides what Window::finish() and Window::flush() do if micro-batches are missing.
 enum class Tail {
     scale,  // update with the mean over the micro-batches that were added
     drop,   // make no update
@@ -174,14 +174,14 @@ public:
         return noise_estimator_->noise();
     }
 
-    // Updates the parameters and opens the next window. If the window is not full, options().tail decides
-    // what happens. Allocates all memory before the first parameter changes, so that an OutOfMemory leaves
-    // all parameters unchanged. Throws if the counts of the losses do not add up to Options::total.
+    // Updates the parameters and begins the next window. If memory runs out, no parameter changes. Without
+    // Options::total, options().tail decides what happens if planned micro-batches are missing. With a total,
+    // throws if the counts do not add up to the total, unless a micro-batch was dropped.
     Result finish() { return end_window("finish", false); }
     // Call flush() at the end of an epoch. Does nothing if the window is empty() on every process. Otherwise
-    // works like finish(), but accepts counts below Options::total, and options().tail decides what happens.
+    // works like finish(), except that options().tail decides what happens if the counts are below a total.
     Result flush() { return !empty() || broken_ || reducer_ ? end_window("flush", true) : Result(); }
-    void discard();  // opens the next window without an update
+    void discard();  // begins the next window without an update
 
     // Saves parameters, gradients, optimizer, average and counts, even in the middle of a window. A resumed
     // run computes the same bits. If `model` is given, also saves its buffers and side effects.
