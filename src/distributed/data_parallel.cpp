@@ -242,8 +242,7 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     return combined;
 }
 
-// Allocates the memory for the sums before the processes exchange side effects, so that a process can still
-// report a lack of memory to the others.
+// Allocates memory before the processes exchange side effects, so that a process can still report an error.
 template <class S>
 void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<detail::ExactSum<S>> exact) {
     if (processes_.size() == 1) return;

@@ -30,8 +30,7 @@ public:
     int rank() const;
     int size() const;
 
-    // Sends a message to every other rank, and returns the next message of each rank. The entry of a rank
-    // whose message is late is empty.
+    // Sends a message to all other ranks. Returns the next message of each rank, or nullopt for a late rank.
     using Messages = std::vector<std::optional<std::string>>;
     Messages all_gather(const std::string& mine, double seconds);
     // Returns the next message of a rank without removing it, or null if none has arrived.
