@@ -80,8 +80,9 @@ public:
         int code = good;
         for (const auto& program : programs_) {
             if (answers_.done(program.lesson.slug)) continue;
-            const int from =
-                learner_answers() && flags_.from == 1 ? answers_.left_at(program.lesson.slug) : 1;
+            const int from = learner_answers() && flags_.from == 1
+                                 ? std::min(answers_.left_at(program.lesson.slug), program.lesson.steps)
+                                 : 1;
             if (from > 1)
                 print(fmt::format("Lesson {} goes on at step {}. ./learn run {} begins at step 1.",
                                   program.lesson.slug, from, program.lesson.slug));
