@@ -149,9 +149,10 @@ def lessons():
         minutes = minutes_of(lesson)
         if not re.search(rf"^\| {lesson.name[:2]} \| \[[\w-]+\]\(\.\./{page}\) \| .* \| {minutes} \|$", overview, re.M):
             yield f"the lesson {lesson.name} of {minutes} minutes has no such row in docs/lessons.md"
-    for check in sorted((ROOT / "exercises" / "checks").glob("[0-9]*.cpp")):
-        number, slug, minutes, after = (re.search(rf"\.{field} = \"?([\w-]+)", check.read_text())[1] for field in ("number", "slug", "minutes", "lesson"))
-        known = check.with_suffix(".mistakes").read_text().count("\n== ")
+    for folder in sorted((ROOT / "exercises").glob("[0-9]*")):
+        number, slug = int(folder.name[:2]), folder.name[3:].replace("_", "-")
+        minutes, after = (re.search(rf"\.{field} = \"?([\w-]+)", (folder / "check.cpp").read_text())[1] for field in ("minutes", "lesson"))
+        known = (folder / "mistakes.txt").read_text().count("\n== ")
         if not re.search(rf"^\| {number} \| {slug} \| .* \| {after} \| {minutes} \| {known} \|$", overview, re.M):
             yield f"the exercise '{slug}' has no row in docs/lessons.md with number {number}, lesson {after}, {minutes} minutes, {known} known mistakes"
 
@@ -169,8 +170,8 @@ def numbers():
     """Checks the numbers of README.md and docs/compared.md against lesson 7, the files and rows that they count, and docs/performance.md."""
     page = text_of("README.md")
     minutes = [minutes_of(lesson) for lesson in sorted((ROOT / "lessons").glob("[0-9][0-9]_*.cpp"))[1:]]
-    exercises = list((ROOT / "exercises").glob("[0-9]*.cpp"))
-    mistakes = sum(each.read_text().count("\n== ") for each in (ROOT / "exercises" / "checks").glob("*.mistakes"))
+    exercises = list((ROOT / "exercises").glob("[0-9]*"))
+    mistakes = sum(each.read_text().count("\n== ") for each in (ROOT / "exercises").glob("*/mistakes.txt"))
     right = re.search(r"(\d+) claims: (\d+) right,", text_of("docs/claims.md"))
     tables, column = [], {}  # of each processor: {(cut of the update, framework): its time divided by tally's}
     for row in re.findall(r"^\| (.*) \|$", text_of("docs/performance.md"), re.M):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CHECKED = ["*.md", "src", "course", "lessons", "exercises", "tests", "bench", "web", "tools", "cmake", "examples", "learn", "CMakeLists.txt", ".ci"]
-TEXT = {".svg", ".json", ".txt", ".mistakes", ".html", ".png", ".npy", ".npz"}  # without comments of ours, but for CMakeLists.txt
+TEXT = {".svg", ".json", ".txt", ".html", ".png", ".npy", ".npz"}  # without comments of ours, but for CMakeLists.txt
 PATTERNS = {
     "an actor without a name": r"(?i)\b(?:whoever|nobody|somebody|whichever)\b",
     "a clause as a subject": r"(?:^|[.;:] )(?:What(?!'s)|Whatever|Who|Whose|So much|So it)\b(?![^.]*\?)",
@@ -48,7 +48,7 @@ def pieces(path, text):
 def findings():
     for name in subprocess.run(["git", "ls-files", *CHECKED], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split():
         path = Path(name)
-        is_task = re.fullmatch(r"exercises/\d+_\w+\.cpp", name)
+        is_task = re.fullmatch(r"exercises/\d+_\w+/task\.cpp", name)
         is_lesson = path.suffix == ".md" and path.parts[0] in ("lessons", "exercises")
         if is_task or is_lesson or name == "tests/words.py" or (path.suffix in TEXT and path.name != "CMakeLists.txt") or (ROOT / path).is_symlink():
             continue

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <functional>
+#include <source_location>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -12,8 +13,6 @@
 namespace exercise {
 
 struct About {
-    int number;
-    const char* slug;
     const char* title;  // the task in a few words
     int minutes;
     const char* lesson;              // the lesson on this topic
@@ -36,6 +35,8 @@ template <class Functions> struct Answers {
 };
 
 struct Exercise {
+    int number;
+    std::string slug;
     About about;
     std::vector<const char*> functions;                             // that an answer defines
     std::vector<std::pair<std::string, std::string>> mistakes;      // name and sentence
@@ -46,12 +47,19 @@ struct Exercise {
 
 std::vector<Exercise>& all_exercises();
 
-// An Add at the end of each file of checks adds its exercise to the course.
+// Returns the number and the slug of the exercise in a folder: exercises/05_the_tail/check.cpp gives 5, the-tail.
+std::pair<int, std::string> named_by(const char* check_file);
+
+// An Add at the end of each check.cpp adds its exercise to the course.
 struct Add {
-    template <class Functions>
-    Add(About about, void (*examine)(AnswerTest&, const Functions&), const Answers<Functions>& answers) {
+    template <class Functions> Add(About about, void (*examine)(AnswerTest&, const Functions&),
+                                   const Answers<Functions>& answers,
+                                   std::source_location check = std::source_location::current()) {
         static_assert(std::is_trivially_copyable_v<Functions>);
+        const auto [number, slug] = named_by(check.file_name());
         Exercise added{
+            .number = number,
+            .slug = slug,
             .about = about,
             .functions = answers.names,
             .mistakes = {},

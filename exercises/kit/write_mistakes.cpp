@@ -144,7 +144,7 @@ std::string header(const std::string& check, const std::string& path, const std:
 int main(int argc, char** argv) {
     try {
         if (argc != 5)
-            throw std::runtime_error("usage: exercise-mistakes CHECK.cpp CHECK.mistakes GIVEN.hpp OUT");
+            throw std::runtime_error("usage: exercise-mistakes check.cpp mistakes.txt given.hpp OUT");
         const std::string text = header(argv[1], argv[2], argv[3]);
         std::ofstream file(argv[4]);
         file << text;

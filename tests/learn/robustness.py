@@ -144,7 +144,7 @@ class Robustness(Faked):
         (self.tree / "src/x").write_text("newer")
         self.assertTrue(self.asks("list"))
         self.assertGreater(checks.stat().st_mtime_ns, before)
-        (self.tree / "exercises/99_new.cpp").write_text("")
+        (self.tree / "exercises/new.cpp").write_text("")
         self.assertTrue(self.asks("check"))
         checks.unlink()
         self.assertTrue(self.asks("score"))

@@ -60,7 +60,7 @@ class Learner:
 
 
 def head(learner, stem):
-    return learner.read(stem).split(f'#include "{stem}.hpp"\n')[0] + f'#include "{stem}.hpp"\n'
+    return learner.read(stem).split('#include "given.hpp"\n')[0] + '#include "given.hpp"\n'
 
 
 def words_of(text):
@@ -69,16 +69,16 @@ def words_of(text):
 
 def check_divide(learner, body, before="", after=""):
     """Checks the exercise divide with this body of accumulate()."""
-    learner.write("05_divide", '#include "05_divide.hpp"\n' + before + "void accumulate(const Tensor& x, const Tensor& w, int size) {\n" + body + "\n}\n" + after)
+    learner.write("divide", '#include "given.hpp"\n' + before + "void accumulate(const Tensor& x, const Tensor& w, int size) {\n" + body + "\n}\n" + after)
     result = learner.run("check", "divide")
-    assert "kit/" not in result.stdout and "given/" not in result.stdout, result.stdout
+    assert "kit/" not in result.stdout and "given.hpp" not in result.stdout, result.stdout
     return result
 
 
 def test_the_first_check_writes_the_file(runner):
     with Learner(runner) as learner:
         first = learner.run("check")
-        assert first.returncode == 77 and "work/exercises/01_set_or_add.cpp is your file" in words_of(first.stdout), first
+        assert first.returncode == 77 and "work/exercises/set_or_add.cpp is your file" in words_of(first.stdout), first
         again = learner.run("check")
         assert again.returncode == 77 and "[todo]" in again.stdout and "./learn hint set-or-add" in again.stdout, again
         assert not os.path.exists(learner.work + "/answers"), "the first check is not a try"
@@ -110,18 +110,18 @@ def test_other_right_answers_pass(runner):
         result = check_divide(learner, "    const auto all = static_cast<double>(x.shape()[0]);\n"
                                        "    for (const Tensor& m : split(x, size)) (sum(matmul(m, w)) / all).backward();")
         assert result.returncode == 0 and "[ok] divide: 8 cases" in result.stdout and "Next: ./learn check set-or-add" in result.stdout, result
-        for slug, stem in (("set-or-add", "01_set_or_add"), ("two-segments", "15_two_segments")):
+        for slug, stem in (("set-or-add", "set_or_add"), ("two-segments", "two_segments")):
             learner.run("check", slug)
             learner.write(stem, head(learner, stem) + learner.answer(slug))
             result = learner.run("check", slug)
             assert result.returncode == 0 and "[ok]" in result.stdout, result
         score = learner.run("score").stdout
-        assert "3 of 27 passed" in score and re.search(r"5  divide .* passed  1 try$", score, re.M), score
-        assert re.search(r"15  two-segments .* passed  1 try, answer shown$", score, re.M), score
+        assert "3 of 27 passed" in score and re.search(r"4  divide .* passed  1 try$", score, re.M), score
+        assert re.search(r"20  two-segments .* passed  1 try, answer shown$", score, re.M), score
         states = {line["slug"]: line["state"] for line in map(json.loads, learner.run("score", "--json").stdout.splitlines()[1:])}
         assert len(states) == 27 and states["divide"] == "passed" and states["ring"] == "open", states
         learner.run("check")
-        assert os.path.exists(learner.path("02_newest_first")), "the next exercise that has not passed"
+        assert os.path.exists(learner.path("newest_first")), "the next exercise that has not passed"
 
 
 def test_compiler_errors_are_shown_in_the_learners_file(runner):
@@ -134,10 +134,10 @@ def test_compiler_errors_are_shown_in_the_learners_file(runner):
                                      ("    void constant(int, double); void constant(double, int); constant(1, 1);", 3, "Several functions")):
             result = check_divide(learner, body)
             assert result.returncode == 1 and sentence in words_of(result.stdout), (body, result.stdout)
-            assert re.search(rf"05_divide.cpp, line {line}$", result.stdout, re.M), (body, result.stdout)
+            assert re.search(rf"divide.cpp, line {line}$", result.stdout, re.M), (body, result.stdout)
             assert len(result.stdout.splitlines()) < 12, result.stdout
         assert learner.log() == ["divide error"] * 9
-        learner.write("08_tokens", '#include "08_tokens.hpp"\n' + learner.answer("tokens").replace("return ", "if (false) return "))
+        learner.write("tokens", '#include "given.hpp"\n' + learner.answer("tokens").replace("return ", "if (false) return "))
         nothing = learner.run("check", "tokens")
         assert nothing.returncode == 1 and "can end without returning anything" in words_of(nothing.stdout), nothing
         in_ours = check_divide(learner, "    Tensor y = checkpoint([](const Tensor& h) { return 3; }, x);")
@@ -148,7 +148,7 @@ def test_memory_of_the_compiler_is_limited(runner):
     with Learner(runner) as learner:
         if "g++" not in learner.run("doctor").stdout:
             return  # clang includes only regular files
-        learner.write("05_divide", '#include "/dev/zero"\n')
+        learner.write("divide", '#include "/dev/zero"\n')
         result = learner.run("check", "divide")
         assert result.returncode == 1 and "more memory than it is given (4 GiB)" in words_of(result.stdout), result
         assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 3 << 20, "KiB"  # the buffer doubles: 2 GiB are in use when 4 GiB are rejected
@@ -170,18 +170,18 @@ def test_other_endings_are_explained(runner):
 
 def test_a_missing_function_is_named(runner):
     with Learner(runner) as learner:
-        for text, sentence in (("", "accumulate"), ("// nothing\n", "accumulate"), ('#include "05_divide.hpp"\n', "void accumulate(const Tensor& x, const Tensor& w, int size)"),
-                               ('#include "05_divide.hpp"\nvoid accumulate(const Tensor& x, const Tensor& w) {}\n', "Keep its first line"),
-                               ('#include "05_divide.hpp"\nint accumulate(const Tensor& x, const Tensor& w, int size) { return 1; }\n', "what it returns is part"),
-                               ('#include "05_divide.hpp"\nint help(int);\nvoid accumulate(const Tensor&, const Tensor&, int n) { help(n); }\n', "declared and used, but not defined")):
-            learner.write("05_divide", text)
+        for text, sentence in (("", "accumulate"), ("// nothing\n", "accumulate"), ('#include "given.hpp"\n', "void accumulate(const Tensor& x, const Tensor& w, int size)"),
+                               ('#include "given.hpp"\nvoid accumulate(const Tensor& x, const Tensor& w) {}\n', "Keep its first line"),
+                               ('#include "given.hpp"\nint accumulate(const Tensor& x, const Tensor& w, int size) { return 1; }\n', "what it returns is part"),
+                               ('#include "given.hpp"\nint help(int);\nvoid accumulate(const Tensor&, const Tensor&, int n) { help(n); }\n', "declared and used, but not defined")):
+            learner.write("divide", text)
             result = learner.run("check", "divide")
             assert result.returncode == 1 and sentence in words_of(result.stdout), (text, result)
 
 
 def test_output_of_an_answer_is_shown(runner):
     with Learner(runner) as learner:
-        learner.write("05_divide", '#include "05_divide.hpp"\nvoid accumulate(const Tensor&, const Tensor&, int n) { std::cout << "size " << n << std::endl; }\n')
+        learner.write("divide", '#include "given.hpp"\nvoid accumulate(const Tensor&, const Tensor&, int n) { std::cout << "size " << n << std::endl; }\n')
         assert "size 2\n" in learner.run("check", "divide").stdout
 
 
@@ -202,14 +202,14 @@ def test_solution_requires_a_pass_or_yes(runner):
 def test_reset_keeps_the_learners_file(runner):
     with Learner(runner) as learner:
         learner.run("check", "divide")
-        start = learner.read("05_divide")
+        start = learner.read("divide")
         for number, text in ((1, "mine\n"), (2, "mine, too\n")):
-            learner.write("05_divide", text)
+            learner.write("divide", text)
             refused = learner.run("reset", "divide")
-            assert refused.returncode == 2 and "--yes" in refused.stderr and learner.read("05_divide") == text, refused
+            assert refused.returncode == 2 and "--yes" in refused.stderr and learner.read("divide") == text, refused
             result = learner.run("reset", "divide", "--yes")
-            assert result.returncode == 0 and f"kept/05_divide.{number}.cpp" in result.stdout, result
-            assert learner.read("05_divide") == start and learner.read(f"kept/05_divide.{number}") == text
+            assert result.returncode == 0 and f"kept/divide.{number}.cpp" in result.stdout, result
+            assert learner.read("divide") == start and learner.read(f"kept/divide.{number}") == text
 
 
 def test_an_unknown_exercise_suggests_the_most_similar(runner):
@@ -219,7 +219,7 @@ def test_an_unknown_exercise_suggests_the_most_similar(runner):
                             (("check", "--seed", "18446744073709551616"), "0 to 18446744073709551615")):
             result = learner.run(*words)
             assert result.returncode == 2 and part in result.stderr and result.stdout == "", result
-        for which in ("5", "05", "div", "05_divide"):
+        for which in ("4", "04", "div", "04_divide"):
             assert learner.run("hint", which).returncode == 0, which
 
 
@@ -285,9 +285,9 @@ def test_score_includes_lessons(runner):
 def test_a_pass_is_kept_until_reset(runner):
     with Learner(runner) as learner:
         learner.run("check", "divide")
-        start = learner.read("05_divide")
-        for text, code, passed in ((head(learner, "05_divide") + learner.answer("divide"), 0, 1), (start, 1, 1), ("nothing", 1, 1)):
-            learner.write("05_divide", text)
+        start = learner.read("divide")
+        for text, code, passed in ((head(learner, "divide") + learner.answer("divide"), 0, 1), (start, 1, 1), ("nothing", 1, 1)):
+            learner.write("divide", text)
             assert learner.run("check", "divide").returncode == code
             assert f"{passed} of 27 passed" in learner.run("score").stdout, (text, learner.log())
         learner.run("reset", "divide", "--yes")
@@ -296,7 +296,7 @@ def test_a_pass_is_kept_until_reset(runner):
 
 def test_a_full_disk_is_not_an_error_of_the_answer(runner):
     with Learner(runner) as learner:
-        learner.write("05_divide", '#include "05_divide.hpp"\n' + learner.answer("divide"))
+        learner.write("divide", '#include "given.hpp"\n' + learner.answer("divide"))
         result = learner.run("check", "divide", no_file_over=1000)
         assert result.returncode == 5 and "cannot write" in result.stderr and result.stdout == "", result
         assert learner.log() == ["divide shown"], learner.log()
@@ -308,10 +308,10 @@ def test_a_full_disk_is_not_an_error_of_the_answer(runner):
 
 def test_a_failed_reset_names_the_kept_file(runner):
     with Learner(runner) as learner:
-        learner.write("05_divide", "mine\n")
+        learner.write("divide", "mine\n")
         result = learner.run("reset", "divide", "--yes", no_file_over=10)
-        assert result.returncode == 5 and "your text is in" in result.stderr and "kept/05_divide.1.cpp" in result.stderr, result
-        assert learner.read("kept/05_divide.1") == "mine\n"
+        assert result.returncode == 5 and "your text is in" in result.stderr and "kept/divide.1.cpp" in result.stderr, result
+        assert learner.read("kept/divide.1") == "mine\n"
 
 
 def test_write_errors_are_exit_5(runner):
@@ -347,18 +347,18 @@ def test_watch_checks_each_saved_version(runner):
         return
     with Learner(runner) as learner:
         learner.run("check", "divide")
-        right = head(learner, "05_divide") + learner.answer("divide")
+        right = head(learner, "divide") + learner.answer("divide")
         with Terminal([runner, "check", "divide", "--watch"], TALLY_WORK=learner.work) as terminal:
             terminal.expect("Nothing was divided")
             terminal.expect("watching")
-            learner.write("05_divide", right.replace("/ parts", "/ size "))
+            learner.write("divide", right.replace("/ parts", "/ size "))
             terminal.expect("You have divided by the number of rows")
             terminal.expect("watching")
-            with open(learner.path("05_divide") + ".new", "w", encoding="utf-8") as file:  # as editors do that save by renaming
+            with open(learner.path("divide") + ".new", "w", encoding="utf-8") as file:  # as editors do that save by renaming
                 file.write(right)
-            saved = os.stat(learner.path("05_divide"))
-            os.utime(learner.path("05_divide") + ".new", ns=(saved.st_atime_ns, saved.st_mtime_ns))  # with the same time stamp
-            os.replace(learner.path("05_divide") + ".new", learner.path("05_divide"))
+            saved = os.stat(learner.path("divide"))
+            os.utime(learner.path("divide") + ".new", ns=(saved.st_atime_ns, saved.st_mtime_ns))  # with the same time stamp
+            os.replace(learner.path("divide") + ".new", learner.path("divide"))
             terminal.expect("[ok] divide")
             terminal.expect("Exercise 1, set-or-add")  # the next exercise begins
             terminal.expect("watching")
@@ -376,7 +376,7 @@ def test_control_characters_of_an_answer_do_not_reach_the_terminal(runner):
 
 def test_a_narrow_terminal_is_enough(runner):
     with Learner(runner) as learner:
-        learner.write("05_divide", "#error nothing\n")
+        learner.write("divide", "#error nothing\n")
         with Terminal([runner, "hint", "divide"], columns=40, TALLY_WORK=learner.work) as t:
             assert t.wait() == 0, t.seen
         lines = t.seen.splitlines()
@@ -387,13 +387,13 @@ def test_reset_asks_at_a_terminal(runner):
     if not have_terminals():
         return
     with Learner(runner) as learner:
-        learner.write("05_divide", "mine\n")
+        learner.write("divide", "mine\n")
         for key, kept in (("n\n", True), ("\n", True), ("y\n", False)):
             with Terminal([runner, "reset", "divide"], TALLY_WORK=learner.work) as terminal:
                 terminal.expect("[y/N]")
                 terminal.type(key)
                 code = terminal.wait()
-            assert (learner.read("05_divide") == "mine\n") == kept and (code == 0) != kept, key
+            assert (learner.read("divide") == "mine\n") == kept and (code == 0) != kept, key
 
 
 if __name__ == "__main__":

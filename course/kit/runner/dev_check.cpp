@@ -61,7 +61,7 @@ public:
 
 private:
     Verdict judged(const std::string& what, const std::string& text) {
-        const std::string file = folder_ + "/" + exercise_.stem() + ".cpp";
+        const std::string file = folder_ + "/" + exercise_.name() + ".cpp";
         write_whole(file, text);
         const double before = seconds_of_children();
         Verdict verdict = judge(exercises_, exercise_, file, folder_, seed_);
@@ -149,7 +149,7 @@ bool check_the_exercises(const Exercises& exercises, const std::vector<const Exe
         while (running >= max_running) wait_for_one();
         mistakes += exercise->mistakes.size();
         const pid_t pid = ::fork();
-        if (pid == 0) ::_exit(in_this_process(exercises, *exercise, seed, pattern + "/" + exercise->stem()));
+        if (pid == 0) ::_exit(in_this_process(exercises, *exercise, seed, pattern + "/" + exercise->name()));
         if (pid < 0) throw std::runtime_error("cannot fork");
         ++running;
     }

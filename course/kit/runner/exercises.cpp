@@ -35,11 +35,13 @@ Exercise parsed(const std::string& line) {
 }
 }  // namespace
 
-std::string Exercise::stem() const {
+std::string Exercise::name() const {
     std::string name = slug;
     std::replace(name.begin(), name.end(), '-', '_');
-    return fmt::format("{:02}_{}", number, name);
+    return name;
 }
+
+std::string Exercise::folder() const { return fmt::format("{:02}_{}", number, name()); }
 
 std::string text_of(const std::string& path) {
     std::error_code unknown;
@@ -71,7 +73,7 @@ Exercises::Exercises(const std::string& folder)
 const Exercise* Exercises::find(const std::string& which, std::string& message) const {
     std::vector<Named> names;
     for (const auto& exercise : all) {
-        if (which == exercise.stem()) return &exercise;
+        if (which == exercise.folder()) return &exercise;
         names.push_back({exercise.number, exercise.slug});
     }
     const auto found = find_named(names, which, "exercise", "./learn score", message);
@@ -79,12 +81,12 @@ const Exercise* Exercises::find(const std::string& which, std::string& message) 
 }
 
 std::string Exercises::starting_text(const Exercise& exercise) const {
-    return text_of(fmt::format("{}/{}.cpp", sources, exercise.stem()));
+    return text_of(fmt::format("{}/{}/task.cpp", sources, exercise.folder()));
 }
 
 std::string Exercises::answer(const Exercise& exercise, const std::string& name) const {
-    const std::string path = name == "right" ? fmt::format("{}/checks/{}.cpp", sources, exercise.stem())
-                                             : fmt::format("{}/{}.mistakes.hpp", mistakes, exercise.stem());
+    const std::string path = name == "right" ? fmt::format("{}/{}/check.cpp", sources, exercise.folder())
+                                             : fmt::format("{}/{}.mistakes.hpp", mistakes, exercise.folder());
     const std::string text = text_of(path), first = fmt::format("\nnamespace {} {{\n", name),
                       last = fmt::format("\n}}  // namespace {}\n", name);
     const std::size_t from = text.find(first), to = text.find(last);
@@ -94,15 +96,15 @@ std::string Exercises::answer(const Exercise& exercise, const std::string& name)
 }
 
 std::string Exercises::whole_answer(const Exercise& exercise, const std::string& name) const {
-    const std::string start = starting_text(exercise), include = "#include \"" + exercise.stem() + ".hpp\"\n";
+    const std::string start = starting_text(exercise), include = "#include \"given.hpp\"\n";
     const std::size_t at = start.find(include);
     if (at == std::string::npos)
-        throw std::runtime_error(fmt::format("{} does not include {}.hpp", exercise.stem(), exercise.stem()));
+        throw std::runtime_error(fmt::format("{}/task.cpp does not include given.hpp", exercise.folder()));
     return start.substr(0, at + include.size()) + "\n" + answer(exercise, name);
 }
 
 std::string Exercises::declaration(const Exercise& exercise, const std::string& function) const {
-    const std::string given = text_of(fmt::format("{}/given/{}.hpp", sources, exercise.stem()));
+    const std::string given = text_of(fmt::format("{}/{}/given.hpp", sources, exercise.folder()));
     std::smatch found;
     const std::regex declared("(?:^|\\n)([^\\n;/]*\\b" + function + "\\([^;]*?\\));");
     return std::regex_search(given, found, declared) ? found[1].str() : function;

@@ -16,13 +16,14 @@ struct Exercise {
     std::string why;
     std::vector<std::pair<std::string, std::string>> mistakes;  // name and message
 
-    std::string stem() const;  // 05_divide
+    std::string name() const;    // the_tail: the learner's file is the_tail.cpp, wherever the exercise stands
+    std::string folder() const;  // 06_the_tail
 };
 
 struct Exercises {
     explicit Exercises(const std::string& folder);  // the build's folder; throws std::runtime_error
 
-    // Finds an exercise by slug, part of a slug, stem or number. If no single exercise matches, returns
+    // Finds an exercise by slug, part of a slug, folder or number. If no single exercise matches, returns
     // nullptr and sets `message`.
     const Exercise* find(const std::string& which, std::string& message) const;
 

@@ -70,7 +70,7 @@ void Notebook::write(const Exercise& exercise, const std::string& text) const {
 
 std::string Notebook::keep(const Exercise& exercise) const {
     make_folder(folder_ + "/kept");
-    const std::string name = free_name(folder_ + "/kept/" + exercise.stem(), ".cpp");
+    const std::string name = free_name(folder_ + "/kept/" + exercise.name(), ".cpp");
     rename(file(exercise), name);
     return name;
 }

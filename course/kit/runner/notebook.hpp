@@ -20,7 +20,7 @@ class Notebook {
 public:
     explicit Notebook(const std::string& work);  // WORK/exercises, and WORK/answers
 
-    std::string file(const Exercise& exercise) const { return folder_ + "/" + exercise.stem() + ".cpp"; }
+    std::string file(const Exercise& exercise) const { return folder_ + "/" + exercise.name() + ".cpp"; }
     std::string scratch() const { return folder_ + "/.built"; }
     bool has(const Exercise& exercise) const;
     void write(const Exercise& exercise, const std::string& text) const;

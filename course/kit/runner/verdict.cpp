@@ -243,12 +243,13 @@ Verdict first_error(const std::string& said, const std::string& file) {
 Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::string& file,
               const std::string& scratch, std::uint64_t seed) {
     make_folder(scratch);
-    const std::string library = fmt::format("{}/{}.{}.so", scratch, exercise.stem(), ::getpid());
+    const std::string library = fmt::format("{}/{}.{}.so", scratch, exercise.name(), ::getpid());
     // LC_ALL=C selects English messages, which known_errors lists. The limits are 4 GiB and two minutes.
     std::vector<std::string> command{
         "/bin/sh", "-c", "{ ulimit -v 4194304; ulimit -t 120; } 2>/dev/null; LC_ALL=C exec \"$@\"", "sh"};
     command.insert(command.end(), exercises.compiler.begin(), exercises.compiler.end());
-    for (const auto& word : {std::string("-shared"), std::string("-o"), library, file})
+    const std::string given = fmt::format("-I{}/{}", exercises.sources, exercise.folder());
+    for (const auto& word : {given, std::string("-shared"), std::string("-o"), library, file})
         command.push_back(word);
     const ChildResult compiled = run_capturing(command, STDERR_FILENO);
     const bool failed = compiled.code != 0 || compiled.signal != 0;

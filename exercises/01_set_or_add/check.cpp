@@ -1,0 +1,59 @@
+// The answer and the check of exercise set-or-add.
+#include "given.hpp"
+
+#include "check.hpp"
+
+namespace {
+
+namespace right {
+void times_backward(double factor, const Numbers& dy, Into<Numbers> to) {
+    for (std::size_t i = 0; i < dy.size(); ++i) {
+        const double part = factor * dy[i];
+        to.dst[i] = to.how == Write::set ? part : to.dst[i] + part;
+    }
+}
+}  // namespace right
+
+#include "01_set_or_add.mistakes.hpp"
+
+void examine(exercise::AnswerTest& look, const Functions& yours) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const auto look_at = [&](const std::string& where, double factor, const Numbers& dy, Numbers place,
+                             Write how) {
+        look.with(where);
+        Numbers wanted = place;
+        for (std::size_t i = 0; i < dy.size(); ++i)
+            wanted[i] = (how == Write::set ? 0 : place[i]) + factor * dy[i];
+        if (how == Write::set)
+            for (std::size_t i = 0; i < dy.size(); ++i) wanted[i] = factor * dy[i];
+        if (look.runs([&] { yours.times_backward(factor, dy, {place, how}); }))
+            look.equal("gradient", place, wanted);
+    };
+    look_at("factor 3, dy [1 2], Write::set, at a place that holds [0 0]", 3, {1, 2}, {0, 0}, Write::set);
+    look_at("factor 3, dy [1 2], Write::add, at a place that holds [10 30]", 3, {1, 2}, {10, 30}, Write::add);
+    look_at("factor 3, dy [1 2], Write::set, at a place that holds the rubbish [7 7]", 3, {1, 2}, {7, 7},
+            Write::set);
+    look_at("factor 3, dy [1 2], Write::set, at a place that holds no numbers at all (NaN)", 3, {1, 2},
+            {nan, nan}, Write::set);
+    for (int draw = 0; draw < 4; ++draw) {
+        const auto size = static_cast<std::size_t>(look.whole(1, 6));
+        const double factor = look.uniform(-2, 2);
+        const auto dy = look.uniforms(size), place = look.uniforms(size);
+        look_at("random numbers", factor, dy, place, draw % 2 == 0 ? Write::add : Write::set);
+    }
+}
+
+const exercise::Add add(
+    {.title = "a backward rule that sets or adds",
+     .minutes = 5,
+     .lesson = "the-diamond",
+     .hints = {"A place for a gradient was never filled with zeros. What does 0 * NaN give?",
+               "There are two cases, and to.how says which: compare it with Write::set.",
+               "With Write::set assign the part, factor * dy[i]; with Write::add assign the sum of what is "
+               "there and the part."},
+     .why = "The first part overwrites, so nobody has to fill places with zeros, and nobody may read what "
+            "lies there. All later parts add. Into hands this decision to each rule, so that none of them "
+            "can forget it."},
+    examine, answers);
+
+}  // namespace

@@ -1,0 +1,12 @@
+// Declares what exercise set-or-add provides.
+#pragma once
+#include "exercise.hpp"
+
+using tally::Into;
+using tally::Write;
+using Numbers = std::vector<double>;
+
+// The backward function of y = factor * x writes factor * dy to the gradient of x, to.dst, of the same length.
+// to.how is Write::set (this is the first part, so overwrite to.dst) or Write::add (to.dst has another part).
+void times_backward(double factor, const Numbers& dy, Into<Numbers> to);
+HAND_IN(times_backward);

@@ -1,0 +1,61 @@
+// The answer and the check of exercise newest-first.
+#include "given.hpp"
+
+#include "check.hpp"
+
+namespace {
+
+namespace right {
+std::vector<int> order(const Inputs& inputs, int from) {
+    std::vector<int> visited;
+    std::set<int> waiting{from};
+    while (!waiting.empty()) {
+        const int value = *waiting.rbegin();
+        waiting.erase(value);
+        visited.push_back(value);
+        for (int input : inputs[static_cast<std::size_t>(value)]) waiting.insert(input);
+    }
+    return visited;
+}
+}  // namespace right
+
+#include "02_newest_first.mistakes.hpp"
+
+void examine(exercise::AnswerTest& look, const Functions& yours) {
+    const auto look_at = [&](const std::string& where, const Inputs& inputs, int from) {
+        look.with(where);
+        std::vector<int> given;
+        if (!look.runs([&] { given = yours.order(inputs, from); })) return;
+        look.equal("order", exercise::as_numbers(given), exercise::as_numbers(right::order(inputs, from)));
+    };
+    look_at("x; y = x * x; z = y + x: from z (number 2)", {{}, {0, 0}, {1, 0}}, 2);
+    look_at("a, b; c = a * b; d = c + a; e = c * d: from e (number 4)", {{}, {}, {0, 1}, {2, 0}, {2, 3}}, 4);
+    look_at("x; y = x * 2; u = y + x; v = y * u, which takes y first", {{}, {0}, {1, 0}, {1, 2}}, 3);
+    look_at("a; b; c = a + a; d = b * b: from c (number 2), which b has nothing to do with",
+            {{}, {}, {0, 0}, {1, 1}}, 2);
+    Inputs ladder{{}};
+    for (int i = 0; i < 12; ++i) ladder.push_back({i, i});
+    look_at("y = x + x, twelve times over: 4096 paths", ladder, 12);
+    for (int draw = 0; draw < 4; ++draw) {
+        Inputs inputs{{}, {}};
+        const int size = look.whole(6, 12);
+        for (int i = 2; i < size; ++i) inputs.push_back({look.whole(0, i - 1), look.whole(0, i - 1)});
+        look_at("a random graph of " + std::to_string(size) + " values", inputs, size - 1);
+    }
+}
+
+const exercise::Add add(
+    {.title = "the order in which backward visits values",
+     .minutes = 10,
+     .lesson = "the-diamond",
+     .hints = {"Of all values that wait, which one can be sure that nobody who still waits has used it?",
+               "Whatever uses a value is newer than it. So the one with the largest number is always ready, "
+               "and a waiting list that holds each number once, in order, has it at its end.",
+               "Make `waiting` a std::set<int>; its largest element is where rbegin() points. Erase it, "
+               "visit it, insert its inputs."},
+     .why = "A value is always newer than what it was made of. So the newest one that waits has got all of "
+            "its gradient, and a single pass over the waiting ones, newest first, visits each once: 60 "
+            "visits where there are 2^60 paths."},
+    examine, answers);
+
+}  // namespace

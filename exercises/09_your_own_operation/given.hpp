@@ -1,0 +1,9 @@
+// Declares what exercise your-own-operation provides.
+#pragma once
+#include "exercise.hpp"
+
+using namespace tally;
+
+// softsign(x) = x / (1 + |x|), element by element; it must be differentiable, so that gradcheck passes.
+Tensor64 softsign(const Tensor64& x);
+HAND_IN(softsign);

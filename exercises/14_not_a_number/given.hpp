@@ -1,0 +1,16 @@
+// Declares what exercise not-a-number provides.
+#pragma once
+#include "exercise.hpp"
+
+inline namespace exercise_not_a_number {
+
+struct Micro {
+    std::vector<double> sum;  // sum of the items' gradients: one number for each weight
+    int items;
+};
+
+}  // namespace exercise_not_a_number
+
+// Returns the mean gradient over the items of micro-batches with finite numbers only; empty if there are none.
+std::vector<double> gradient(const std::vector<Micro>& micros);
+HAND_IN(gradient);

@@ -1,9 +1,0 @@
-// Exercise 22, an operation of your own: what is given.
-#pragma once
-#include "exercise.hpp"
-
-using namespace tally;
-
-// softsign(x) = x / (1 + |x|), element by element; it must be differentiable, so that gradcheck passes.
-Tensor64 softsign(const Tensor64& x);
-HAND_IN(softsign);
