@@ -10,8 +10,8 @@ namespace tally::detail {
 
 namespace {
 
-constexpr std::size_t max_rows = 16;       // of one gradient; a longer product saves no more time
-constexpr std::size_t few_rows = 8;        // the most of one call
+constexpr std::size_t max_rows = 16;  // of one gradient; a longer product saves no more time
+constexpr std::size_t max_rows_per_call = 8;
 constexpr std::size_t min_size = 1 << 12;  // of the gradient, in elements
 
 template <class S> struct Pending {
@@ -71,7 +71,7 @@ template <class S> Pending<S>* begin_deferring(const Product& p, std::uint8_t& g
 template <class S>
 bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientRef<Array<S>>& to) {
     std::uint8_t& grad_flags = *to.grad_flags;
-    if (!p.transpose_a || p.transpose_b || p.k > few_rows || p.m * p.n < min_size ||
+    if (!p.transpose_a || p.transpose_b || p.k > max_rows_per_call || p.m * p.n < min_size ||
         !(grad_flags & grad_flag::locked) || grad_flags & grad_flag::escaped || !to.is_present() ||
         a.device() != Device::cpu || skip_compute || products() != Products::ordered)
         return false;

@@ -40,8 +40,8 @@ void CheckpointTrace::note_outer_inputs(const OpInfo& operation) {
             run->outer_inputs_.versions += identity.version;
             if (!keeps_buffer) continue;
             run->outer_inputs_.identities = mixed(run->outer_inputs_.identities, identity.buffer_or_checksum);
-            if (!run->is_first_run() || std::exchange(run->last_identity_, identity.buffer_or_checksum) ==
-                                            identity.buffer_or_checksum)
+            if (!run->is_first_run() ||
+                std::exchange(run->last_held_id_, identity.buffer_or_checksum) == identity.buffer_or_checksum)
                 continue;
             if (buffer) run->log_.held_buffers.emplace_back(buffer);
         }

@@ -24,10 +24,10 @@ template <class T> struct Bucket {
 // the sums back. The capacity is at least one number. Call all_gather() before the first add().
 template <class T> class BucketedAllReduce {
 public:
-    // Sets `error_already_shared` if a sum fails, because other processes cannot receive a report then.
+    // Sets `must_not_report` if a sum fails, because other processes cannot receive a report then.
     BucketedAllReduce(ProcessGroup& processes, ProcessGroup::AllReduce how,
-                      std::unique_ptr<Bucket<T>>& bucket, bool& error_already_shared)
-        : processes_(processes), how_(how), bucket_(bucket), error_already_shared_(error_already_shared) {}
+                      std::unique_ptr<Bucket<T>>& bucket, bool& must_not_report)
+        : processes_(processes), how_(how), bucket_(bucket), must_not_report_(must_not_report) {}
 
     void add(T* data, std::size_t count, Device device) {
         while (count > 0) {
@@ -48,7 +48,7 @@ public:
         try {
             processes_.sum<T>(how_, {numbers, filled_}, bucket_->scratch);
         } catch (...) {
-            error_already_shared_ = true;
+            must_not_report_ = true;
             (void)bucket_.release();  // MPI may still write to the bucket
             throw;
         }
@@ -69,7 +69,7 @@ private:
     ProcessGroup& processes_;
     ProcessGroup::AllReduce how_;
     std::unique_ptr<Bucket<T>>& bucket_;
-    bool& error_already_shared_;
+    bool& must_not_report_;
     std::vector<Part> parts_;
     std::size_t filled_ = 0;
 };

@@ -20,7 +20,7 @@ namespace {
 // message also contains one byte per parameter (1 if the parameter has a gradient) and the exact sums.
 template <class S> struct WindowMessage {
     detail::WindowTotals totals;
-    std::int64_t opening_number;  // index of the Window in the order of construction
+    std::int64_t object_number;  // index of the Window in the order of construction
     typename DataParallel<S>::MicroBatchesSummary batches;
 };
 
@@ -72,7 +72,7 @@ template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<I
 template <class S>
 std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window_index) {
     WindowRecord& record = windows_.at(&optimizer);
-    if (std::exchange(record.first_item_window, window_index) != window_index)
+    if (std::exchange(record.share_checked_in_window, window_index) != window_index)
         record.share_call = latest_share_call_;
     if (latest_share_call_ && record.share_call && *record.share_call != *latest_share_call_)
         throw Error("data_parallel",
@@ -84,23 +84,23 @@ std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int
 
 template <class S>
 std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, const std::string& mine) {
-    error_already_shared_ = true;  // an error in this call is thrown on all processes
+    must_not_report_ = true;  // an error in this call is thrown on all processes
     std::vector<std::string> all = processes_.all_gather(what + call_, where_, mine);
-    error_already_shared_ = false;
+    must_not_report_ = false;
     return all;
 }
 
 // ---- before the first micro-batch ----
 
 // Compares a checksum of all texts between the processes, and the texts themselves if the checksums differ.
-template <class S> void DataParallel<S>::require_equal(const std::string& call, const NamedTexts& texts,
+template <class S> void DataParallel<S>::require_equal(const std::string& what, const NamedTexts& texts,
                                                        const std::string& advice) {
     const std::string bytes = detail::serialize_texts(texts);
-    const auto sums = all_gather(call, std::to_string(detail::checksum_of(bytes.data(), bytes.size())));
+    const auto sums = all_gather(what, std::to_string(detail::checksum_of(bytes.data(), bytes.size())));
     if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
-    const std::vector<std::string> serialized = all_gather("the lines of " + call, bytes);
-    error_already_shared_ = true;
-    throw Error("processes", call, call_, ": ", detail::difference(serialized), advice);
+    const std::vector<std::string> serialized = all_gather("the lines of " + what, bytes);
+    must_not_report_ = true;
+    throw Error("processes", what, call_, ": ", detail::difference(serialized), advice);
 }
 
 template <class S> typename DataParallel<S>::NamedTexts DataParallel<S>::checksums() const {
@@ -138,8 +138,8 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
     optimizer.save(state, "optimizer");
     for (const auto& [name, entry] : state.entries()) texts.emplace_back(name, detail::entry_text(entry));
     for (auto& line : checksums()) texts.push_back(std::move(line));
-    require_equal_and_reset_shared("the opening of a window", texts);
-    record.opening_number = processes_.new_window();
+    require_equal_and_allow_reports("the opening of a window", texts);
+    record.object_number = processes_.new_window_object();
     if (processes_.size() == 1) return;
     bucket_->resize(std::max(std::min(elements, options_.bucket), bucket_->numbers.size()),
                     static_cast<std::size_t>(processes_.size()));
@@ -148,15 +148,15 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
 template <class S> void DataParallel<S>::require_same_weights() {
     detail::require(!parameters_.empty(), "data_parallel", "no weights to compare yet; open a window first");
     call_ = where_ = "";
-    require_equal_and_reset_shared("require_same_weights", checksums());
+    require_equal_and_allow_reports("require_same_weights", checksums());
 }
 
 template <class S>
-void DataParallel<S>::require_equal_and_reset_shared(const std::string& call, const NamedTexts& texts) {
+void DataParallel<S>::require_equal_and_allow_reports(const std::string& what, const NamedTexts& texts) {
     try {
-        require_equal(call, texts);
+        require_equal(what, texts);
     } catch (...) {
-        error_already_shared_ = false;  // otherwise the next report_failure() would report nothing
+        must_not_report_ = false;  // otherwise the next report_failure() would report nothing
         throw;
     }
 }
@@ -171,18 +171,18 @@ template <class S> void DataParallel<S>::require_equal_totals(const std::vector<
         const auto require_same = [&](const char* what, auto theirs, auto of_first) {
             if (theirs == of_first) return;
             if (std::isnan(static_cast<double>(theirs)) && std::isnan(static_cast<double>(of_first))) return;
-            error_already_shared_ = true;
+            must_not_report_ = true;
             throw Error("processes", call_, ": rank ", rank, " has ", what, " ", static_cast<double>(theirs),
                         ", rank 0 has ", static_cast<double>(of_first), "; make them equal on all processes");
         };
-        require_same("windows opened before this one:", other.opening_number, first.opening_number);
+        require_same("windows opened before this one:", other.object_number, first.object_number);
         require_same("updates:", other.totals.updates, first.totals.updates);
         require_same("the learning rate", other.totals.learning_rate, first.totals.learning_rate);
         require_same("terms of add_regularizer():", other.totals.regularizers, first.totals.regularizers);
         require_same("terms of add_regularizer() with the sum", other.totals.regularizer_value,
                      first.totals.regularizer_value);
         if (!other.batches.given || !first.batches.given || other.batches == first.batches) continue;
-        error_already_shared_ = true;
+        must_not_report_ = true;
         throw Error("processes", call_, ": rank ", rank, " passed ", to_text(other.batches),
                     " to share(), rank 0 passed ", to_text(first.batches),
                     "; pass the same micro-batches in the same order on all processes");
@@ -209,7 +209,7 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     parameters_ = optimizer.parameters();
     call_ = std::string(call) + " of window " + std::to_string(window_index);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
-    const WindowMessage<S> mine{here, windows_.at(&optimizer).opening_number, last_micro_batches_};
+    const WindowMessage<S> mine{here, windows_.at(&optimizer).object_number, last_micro_batches_};
     std::string message(sizeof mine + parameters_.size(), '\0');
     std::memcpy(message.data(), &mine, sizeof mine);
     for (std::size_t i = 0; i < parameters_.size(); ++i)
@@ -289,7 +289,7 @@ template <class S> void DataParallel<S>::merge_effects(detail::SideEffects& effe
 }
 
 template <class S> void DataParallel<S>::sum_gradients() {
-    detail::BucketedAllReduce<S> sums(processes_, options_.reduce, bucket_, error_already_shared_);
+    detail::BucketedAllReduce<S> sums(processes_, options_.reduce, bucket_, must_not_report_);
     for (std::size_t i = 0; i < any_rank_has_gradient_.size(); ++i)
         if (any_rank_has_gradient_[i])
             parameters_[i].modify_grad([&](Array<S>& gradient) {
@@ -306,7 +306,7 @@ template <class S> void DataParallel<S>::prepare_digits(std::span<detail::ExactS
 // Uses AllReduce::fast, because a sum of integers does not depend on the order.
 template <class S> void DataParallel<S>::sum_digits(std::span<detail::ExactSum<S>> exact) {
     detail::BucketedAllReduce<std::int64_t> sums(processes_, ProcessGroup::AllReduce::fast, digits_,
-                                                 error_already_shared_);
+                                                 must_not_report_);
     for (detail::ExactSum<S>& sum : exact) sums.add(sum.words().data(), sum.words().size(), Device::cpu);
     sums.finish();
     exact_sums_.set_additions(exact);
@@ -316,7 +316,7 @@ template <class S> void DataParallel<S>::barrier_before_step() { all_gather("the
 
 template <class S> void DataParallel<S>::report_failure(const char* call, std::int64_t window_index,
                                                         const std::string& why) noexcept {
-    if (std::exchange(error_already_shared_, false)) return;
+    if (std::exchange(must_not_report_, false)) return;
     processes_.report_failure(std::string(call) + " of window " + std::to_string(window_index), why);
 }
 

@@ -98,10 +98,10 @@ public:
 
 private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine = "");
-    void require_equal(const std::string& call, const NamedTexts& texts,
+    void require_equal(const std::string& what, const NamedTexts& texts,
                        const std::string& advice = "; make them equal on all processes");
-    // After an error, resets error_already_shared_, because this error is not passed to report_failure().
-    void require_equal_and_reset_shared(const std::string& call, const NamedTexts& texts);
+    // After an error, resets must_not_report_, because this error is not passed to report_failure().
+    void require_equal_and_allow_reports(const std::string& what, const NamedTexts& texts);
     NamedTexts checksums() const;
     void require_equal_totals(const std::vector<std::string>& all);
     void require_equal_written_weights(const std::vector<std::string>& all);
@@ -115,8 +115,8 @@ private:
     Options options_;
     std::vector<Var<Array<S>>> parameters_;  // of the Window that was constructed or ended an update last
     struct WindowRecord {
-        std::int64_t opening_number = 0;      // index of the Window in the order of construction
-        std::int64_t first_item_window = -1;  // index of the window that set share_call, or -1 if none did
+        std::int64_t object_number = 0;               // index of the Window in the order of construction
+        std::int64_t share_checked_in_window = -1;    // index of the window that set share_call, or -1
         std::optional<std::int64_t> share_call = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, WindowRecord> windows_;
@@ -130,7 +130,7 @@ private:
     std::optional<std::int64_t> latest_share_call_;  // the call that set first_item_; none after begin_at()
     std::string call_, where_;                       // a call is named `what` + call_, and errors add where_
     std::vector<bool> any_rank_has_gradient_;        // for each parameter, whether any process has a gradient
-    bool error_already_shared_ = false;              // all processes get the error, or no report is possible
+    bool must_not_report_ = false;                   // all processes get the error, or no report is possible
 };
 
 extern template class DataParallel<float>;

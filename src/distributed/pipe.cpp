@@ -68,7 +68,7 @@ public:
         std::string call)
         : processes_(processes),
           own_(own),
-          first_(first),
+          first_stage_(first),
           last_index_(stages - 1 - first),
           device_(device),
           call_(std::move(call)),
@@ -87,7 +87,7 @@ public:
             for (Timetable::Step step : steps) {
                 where_ = to_text(step);
                 step.begin = now();
-                const auto i = static_cast<std::size_t>(step.stage - first_);
+                const auto i = static_cast<std::size_t>(step.stage - first_stage_);
                 step.what == 'F' ? forward(i, step.micro, input, loss) : backward(i, step.micro);
                 step.end = now();
                 result_.steps.push_back(step);
@@ -145,7 +145,7 @@ private:
         kept.y = {};
         if (is_first(i)) return;
         if (!kept.x.has_grad())
-            throw Error("pipe", "stage ", first_ + static_cast<int>(i), ", micro-batch ", k,
+            throw Error("pipe", "stage ", first_stage_ + static_cast<int>(i), ", micro-batch ", k,
                         ": no gradient has reached the input; return a value that depends on the input");
         if (i > 0)
             gradients_[i - 1].push_back(kept.x.grad());
@@ -153,7 +153,7 @@ private:
             send(previous, kept.x.grad());
     }
 
-    bool is_first(std::size_t i) const { return first_ == 0 && i == 0; }
+    bool is_first(std::size_t i) const { return first_stage_ == 0 && i == 0; }
     bool is_last(std::size_t i) const { return static_cast<int>(i) == last_index_; }
 
     static Array<S> pop(Queue& queue) {
@@ -229,8 +229,8 @@ private:
 
     ProcessGroup& processes_;
     const std::vector<Stage>& own_;
-    const int first_;       // index of this process's first stage
-    const int last_index_;  // index in own_ of the pipe's last stage; too large if another process has it
+    const int first_stage_;  // index of this process's first stage
+    const int last_index_;   // index in own_ of the pipe's last stage; too large if another process has it
     const Device device_;
     const std::string call_;
     std::string where_;
@@ -261,7 +261,7 @@ template <class S> Pipe<S>::Pipe(ProcessGroup& processes, std::vector<Stage> own
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         detail::require(all[rank] != "0", "pipe", "rank ", rank, " has no stage; give each of ", all.size(),
                         " processes at least one");
-        if (rank < static_cast<std::size_t>(processes_.rank())) first_ += std::stoi(all[rank]);
+        if (rank < static_cast<std::size_t>(processes_.rank())) first_stage_ += std::stoi(all[rank]);
         stages_ += std::stoi(all[rank]);
     }
 }
@@ -278,9 +278,10 @@ detail::PipeResult Pipe<S>::run(int micro_batches, const Input& input, const Los
                         " (in order of construction, from 0); run the same pipe on all processes");
     ++run_count_;
     detail::pipe_processes = processes_.size();  // windows then reject options that need all stages
-    Run<S> run(processes_, own_, first_, stages_, options_.device, call);
-    return run.execute(by_time(Timetable::of(options_.schedule, stages_, micro_batches), first_, own_.size()),
-                       input, loss);
+    Run<S> run(processes_, own_, first_stage_, stages_, options_.device, call);
+    return run.execute(
+        by_time(Timetable::of(options_.schedule, stages_, micro_batches), first_stage_, own_.size()), input,
+        loss);
 }
 
 template class Pipe<float>;

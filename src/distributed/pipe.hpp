@@ -59,7 +59,7 @@ private:
     ProcessGroup& processes_;
     std::vector<Stage> own_;
     Options options_;
-    int first_ = 0, stages_ = 0;
+    int first_stage_ = 0, stages_ = 0;
     std::int64_t pipe_id_, run_count_ = 0;
 };
 

@@ -12,9 +12,9 @@ namespace tally {
 
 template <class S>
 std::vector<std::string> PipelineParallel<S>::all_gather(const std::string& what, const std::string& mine) {
-    error_already_shared_ = true;  // an error in this call is thrown on all processes
+    must_not_report_ = true;  // an error in this call is thrown on all processes
     std::vector<std::string> all = processes_.all_gather(what + call_, mine);
-    error_already_shared_ = false;
+    must_not_report_ = false;
     return all;
 }
 
@@ -27,7 +27,7 @@ template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const Nam
     try {
         all = all_gather(call, detail::serialize_texts(lines));
     } catch (...) {
-        error_already_shared_ = false;  // otherwise the next report_failure() would report nothing
+        must_not_report_ = false;  // otherwise the next report_failure() would report nothing
         throw;
     }
     if (std::ranges::count(all, all[0]) != std::ssize(all))
@@ -54,7 +54,7 @@ template <class S> detail::WindowTotals PipelineParallel<S>::gather(const Optimi
         std::memcpy(other.data(), all[rank].data(), all[rank].size());
         for (std::size_t i = 0; i < numbers.size(); ++i)
             if (other[i] != first[i]) {
-                error_already_shared_ = true;
+                must_not_report_ = true;
                 throw Error("processes", call_, ": rank ", rank, " has ", mine[i].first, " ", other[i],
                             ", rank 0 has ", first[i], "; make them equal on all processes");
             }
@@ -81,7 +81,7 @@ detail::MeasuredGradients PipelineParallel<S>::combine_norms(const detail::Measu
 
 template <class S> void PipelineParallel<S>::report_failure(const char* call, std::int64_t window_index,
                                                             const std::string& why) noexcept {
-    if (std::exchange(error_already_shared_, false)) return;
+    if (std::exchange(must_not_report_, false)) return;
     processes_.report_failure(std::string(call) + " of window " + std::to_string(window_index), why);
 }
 

@@ -44,8 +44,8 @@ private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine);
 
     ProcessGroup& processes_;
-    std::string call_;                   // name of the call that ends the window, for errors
-    bool error_already_shared_ = false;  // all processes get the current error, so report_failure() is silent
+    std::string call_;              // name of the call that ends the window, for errors
+    bool must_not_report_ = false;  // all processes get the current error, so report_failure() is silent
 };
 
 extern template class PipelineParallel<float>;

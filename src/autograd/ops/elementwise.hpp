@@ -65,7 +65,7 @@ template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a,
 namespace detail {
 // An operand that is a plain array counts as a constant.
 template <class T> using PlainArray = std::enable_if_t<!Number<T>, std::type_identity_t<T>>;
-template <class T> Var<T> constant_like(const Var<T>& x, double n) {
+template <class T> Var<T> scalar_on_device_of(const Var<T>& x, double n) {
     if constexpr (Number<T>)
         return Var<T>(T(n));
     else
@@ -124,10 +124,10 @@ template <class T, detail::Arithmetic N> Var<T> operator*(N n, Var<T> x) { retur
 template <class T, detail::Arithmetic N> Var<T> operator/(Var<T> x, N n) { return apply(functor::DivNumber{double(n)}, std::move(x)); }
 template <class T, detail::Arithmetic N> Var<T> operator/(N n, Var<T> x) { return apply(functor::NumberOver{double(n)}, std::move(x)); }
 template <class T, detail::Arithmetic N> Var<T> pow(Var<T> x, N n) { return apply(functor::PowNumber{double(n)}, std::move(x)); }
-template <class T, detail::Arithmetic N> Var<T> pow(N n, Var<T> x) { Var<T> base = detail::constant_like(x, double(n)); return pow(std::move(base), std::move(x)); }
-template <class T, detail::Arithmetic N> Var<T> maximum(Var<T> x, N n) { Var<T> other = detail::constant_like(x, double(n)); return maximum(std::move(x), std::move(other)); }
+template <class T, detail::Arithmetic N> Var<T> pow(N n, Var<T> x) { Var<T> base = detail::scalar_on_device_of(x, double(n)); return pow(std::move(base), std::move(x)); }
+template <class T, detail::Arithmetic N> Var<T> maximum(Var<T> x, N n) { Var<T> other = detail::scalar_on_device_of(x, double(n)); return maximum(std::move(x), std::move(other)); }
 template <class T, detail::Arithmetic N> Var<T> maximum(N n, Var<T> x) { return maximum(std::move(x), n); }
-template <class T, detail::Arithmetic N> Var<T> minimum(Var<T> x, N n) { Var<T> other = detail::constant_like(x, double(n)); return minimum(std::move(x), std::move(other)); }
+template <class T, detail::Arithmetic N> Var<T> minimum(Var<T> x, N n) { Var<T> other = detail::scalar_on_device_of(x, double(n)); return minimum(std::move(x), std::move(other)); }
 template <class T, detail::Arithmetic N> Var<T> minimum(N n, Var<T> x) { return minimum(std::move(x), n); }
 // clang-format on
 
