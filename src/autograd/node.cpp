@@ -86,8 +86,8 @@ void throw_no_gradient_written(const char* op, std::size_t input, const std::str
 
 void throw_during_backward(const char* call) {
     throw Error(std::string("[") + call +
-                "] a backward() is running, and this call would change its gradients; make the call after "
-                "backward() returns");
+                "] a backward() is running and uses values or gradients that this call would change; make "
+                "the call after backward() returns");
 }
 
 }  // namespace tally::detail

@@ -38,8 +38,8 @@ typename DataParallel<S>::MicroBatchesSummary summary_of(const std::vector<Items
 }
 
 template <class Summary> std::string to_text(const Summary& batches) {
-    return std::to_string(batches.count) + " micro-batches of " + std::to_string(batches.items) +
-           " items with checksum " + std::to_string(batches.checksum);
+    return std::to_string(batches.count) + " micro-batches with " + std::to_string(batches.items) +
+           " items in all and checksum " + std::to_string(batches.checksum);
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ template <class S> void DataParallel<S>::require_equal(const std::string& what, 
     const std::string bytes = detail::serialize_texts(texts);
     const auto sums = all_gather(what, std::to_string(detail::checksum_of(bytes.data(), bytes.size())));
     if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
-    const std::vector<std::string> serialized = all_gather("the lines of " + what, bytes);
+    const std::vector<std::string> serialized = all_gather("the compared values of " + what, bytes);
     must_not_report_ = true;
     throw Error("processes", what, call_, ": ", detail::difference(serialized), advice);
 }
@@ -118,21 +118,21 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
     NamedTexts texts{
         {"version", std::to_string(TALLY_VERSION_MAJOR) + '.' + std::to_string(TALLY_VERSION_MINOR) + '.' +
                         std::to_string(TALLY_VERSION_PATCH)},
-        {"numbers of", std::to_string(8 * sizeof(S)) + " bits"},
+        {"bits per number", std::to_string(8 * sizeof(S))},
         {"reduce", options_.reduce == ProcessGroup::AllReduce::fast ? "fast" : "rank_order"},
-        {"buckets of", std::to_string(options_.bucket) + " numbers"},
+        {"numbers per bucket", std::to_string(options_.bucket)},
         {"parameters:", std::to_string(parameters_.size())}};
     std::size_t elements = 0;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         const auto& value = parameters_[i].value();
-        texts.emplace_back("parameter " + std::to_string(i) + " of", to_string(value.shape()));
+        texts.emplace_back("parameter " + std::to_string(i) + " with shape", to_string(value.shape()));
         elements += value.size();
     }
     if (options_.model)
         for (const detail::Member<S>& member : detail::members(*options_.model))
             for (std::size_t i = 0; i < parameters_.size(); ++i)
                 if (member.parameter && member.parameter.node() == parameters_[i].node())
-                    texts.emplace_back("parameter " + std::to_string(i) + " called", member.name);
+                    texts.emplace_back("parameter " + std::to_string(i) + " with name", member.name);
     for (const auto& [name, value] : options) texts.emplace_back("option " + name, value);
     TrainingState state;
     optimizer.save(state, "optimizer");
@@ -175,7 +175,7 @@ template <class S> void DataParallel<S>::require_equal_totals(const std::vector<
             throw Error("processes", call_, ": rank ", rank, " has ", what, " ", static_cast<double>(theirs),
                         ", rank 0 has ", static_cast<double>(of_first), "; make them equal on all processes");
         };
-        require_same("windows opened before this one:", other.object_number, first.object_number);
+        require_same("Window objects constructed before this one:", other.object_number, first.object_number);
         require_same("updates:", other.totals.updates, first.totals.updates);
         require_same("the learning rate", other.totals.learning_rate, first.totals.learning_rate);
         require_same("terms of add_regularizer():", other.totals.regularizers, first.totals.regularizers);

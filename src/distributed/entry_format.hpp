@@ -65,7 +65,8 @@ inline std::string difference(const std::vector<std::string>& serialized) {
     for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
         if (i >= other.size()) return who + "no " + first[i].first + ", rank 0 has " + first[i].second;
         if (i >= first.size()) return who + other[i].first + " " + other[i].second + ", rank 0 has none";
-        if (first[i].first != other[i].first) return who + other[i].first + ", rank 0 has " + first[i].first;
+        if (first[i].first != other[i].first)
+            return who + "an entry '" + other[i].first + "' where rank 0 has '" + first[i].first + "'";
         if (first[i].second != other[i].second)
             return who + first[i].first + " " + other[i].second + ", rank 0 has " + first[i].second;
     }

@@ -253,10 +253,10 @@ template <class S> std::vector<int> Pipe<S>::own_stages(const ProcessGroup& proc
 
 template <class S> Pipe<S>::Pipe(ProcessGroup& processes, std::vector<Stage> own, detail::PipeOptions options)
     : processes_(processes), own_(std::move(own)), options_(options) {
-    const std::vector<std::string> all =
-        processes_.all_gather("a pipe of " + std::string(sizeof(S) == 4 ? "float" : "double") + " by " +
-                                  to_string(options_.schedule),
-                              std::to_string(own_.size()));
+    const std::vector<std::string> all = processes_.all_gather(
+        "the construction of a Pipe<" + std::string(sizeof(S) == 4 ? "float" : "double") +
+            "> with the schedule " + to_string(options_.schedule),
+        std::to_string(own_.size()));
     pipe_id_ = processes_.new_pipe();
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         detail::require(all[rank] != "0", "pipe", "rank ", rank, " has no stage; give each of ", all.size(),

@@ -101,12 +101,13 @@ TEST_CASE("DataParallel::share: different micro-batches throw an Error that list
     };
     const std::string other = error(split(last() ? Items::shuffled(40, 2, 0) : order, 8));
     CHECK_THAT(other, contains("[processes] finish of window 0: " + last_rank() +
-                               " passed 5 micro-batches of 40 items with checksum "));
-    CHECK_THAT(other, contains(" to share(), rank 0 passed 5 micro-batches of 40 items with checksum "));
+                               " passed 5 micro-batches with 40 items in all and checksum "));
+    CHECK_THAT(other,
+               contains(" to share(), rank 0 passed 5 micro-batches with 40 items in all and checksum "));
     CHECK_THAT(error(split(order, last() ? 4 : 8)),
-               contains(last_rank() + " passed 10 micro-batches of 40 items"));
+               contains(last_rank() + " passed 10 micro-batches with 40 items"));
     CHECK_THAT(error(split(last() ? order.part(0, 39) : order, 8)),
-               contains(last_rank() + " passed 5 micro-batches of 39 items"));
+               contains(last_rank() + " passed 5 micro-batches with 39 items"));
     CHECK(error(split(order, 8)) == "no error");
     // One process does not call share(), which is not an error.
     if (last())

@@ -353,8 +353,8 @@ TEST_CASE("Pipe: different pipes, or different numbers of micro-batches, throw a
             message_of([&] {
                 make(1, last ? Timetable::Schedule::gpipe : Timetable::Schedule::one_forward_one_backward);
             }),
-            contains("rank 0 calls a pipe of float by 1F1B, and " + last_rank() +
-                     " calls a pipe of float by GPipe"));
+            contains("rank 0 calls the construction of a Pipe<float> with the schedule 1F1B, and " +
+                     last_rank() + " calls the construction of a Pipe<float> with the schedule GPipe"));
         CHECK_THAT(message_of([&] { run(last ? 4 : 3); }),
                    contains("rank 0 calls run 2 of the pipe, of 3 micro-batches, and " + last_rank() +
                             " calls run 2 of the pipe, of 4 micro-batches"));

@@ -48,7 +48,7 @@ TEST_CASE("Window: windows that differ between processes throw an Error with the
     CHECK(error_on_all([&](bool other) { open(other ? std::vector<Tensor>{two()[0]} : two()); }) ==
           start + "parameters: 1, rank 0 has 2" + advice);
     CHECK(error_on_all([&](bool other) { open(two(other)); }) ==
-          start + "parameter 0 of (3), rank 0 has (2, 3)" + advice);
+          start + "parameter 0 with shape (3), rank 0 has (2, 3)" + advice);
     CHECK(error_on_all([&](bool other) { open(two(), {.seed = other ? 7U : 0U}); }) ==
           start + "option seed 7, rank 0 has 0" + advice);
     CHECK(error_on_all([&](bool other) { open(two(), {.total = other ? 4.0 : 2}); }) ==
@@ -83,7 +83,15 @@ TEST_CASE("DataParallel: the names of a model's parameters are compared") {
         Window<float> window(sgd, {}, &across);
     });
     CHECK_THAT(error, contains("parameter "));
-    CHECK_THAT(error, contains("called"));
+    CHECK_THAT(error, contains("with name "));
+    CHECK_THAT(error_on_all([](bool other) {
+                   Linear<float> model(2, 2, {1, 0});
+                   Sgd<float> sgd(model.parameters(), {.learning_rate = 0.1});
+                   DataParallel<float> across(world(), {.model = other ? nullptr : &model});
+                   Window<float> window(sgd, {}, &across);
+               }),
+               contains(" has an entry 'option ") &&
+                   contains(" where rank 0 has 'parameter 0 with name'; make them equal on all processes"));
 }
 
 TEST_CASE("Window: different calls or windows are named on all processes, which continue after discard()") {
@@ -217,7 +225,7 @@ TEST_CASE("DataParallel: ending different windows of one object on different pro
     one.add({sum(parameters[0]), constant(Array<float>::full({}, 1))});
     other.add({sum(more[0]), constant(Array<float>::full({}, 1))});
     const std::string error = message_of([&] { (last() ? other : one).finish(); });
-    CHECK_THAT(error, contains(last_rank() + " has windows opened before this one: "));
+    CHECK_THAT(error, contains(last_rank() + " has Window objects constructed before this one: "));
     CHECK_THAT(error, contains(", rank 0 has "));
 }
 
