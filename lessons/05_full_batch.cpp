@@ -38,7 +38,7 @@ LESSON(learning_rate(0.1, 0.01, 1)) {
         rows.row(i, part, v.grad());
     }
     check_equal("the sum of six rows = the batch, bit for bit", v.grad(), full);
-    graph("full-batch", "Six rows and one w: each row counts a sixth", Toy().shares({}, full, {}));
+    graph("full-batch", "Six rows and one w: each row counts a sixth", toy::shares({}, full));
 
     const Tensor g = full;
     const double first = w.value().to_vector()[0], slope = full.to_vector()[0], squares = sum(g * g).item();

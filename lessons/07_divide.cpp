@@ -19,8 +19,8 @@ template <class V> static std::vector<double> separate(const V& x, const V& w, i
 // How far are these gradients from the full batch, in the type S? {a, b, c} is the last row of the toy.
 // Returns the largest distance with one sum, and then the distances with separate sums for N = 2, 3 and 6.
 template <class S> static std::vector<double> distances(double a, double b, double c) {
-    const auto x = Toy::six_rows<S>(a, b, c);
-    const auto w = Toy::weights<S>();
+    const auto x = toy::rows<S>(a, b, c);
+    const auto w = toy::weights<S>();
     const auto full = accumulated(x, w, 1);
     std::vector<double> found{0};
     for (const int n : {2, 3, 6}) {

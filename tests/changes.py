@@ -125,20 +125,6 @@ def minutes_of(lesson):
     return int((re.search(r"\.minutes = (\d+)", lesson.read_text()) or re.search(r"^(\d+) minutes alone, \d+ in class", page, re.M))[1])
 
 
-def syllabus():
-    """Checks that the syllabus of the runner says what the pages of the lessons say."""
-    text = re.sub(r'"\s+"', "", text_of("course/kit/runner/syllabus.cpp"))
-    for page in sorted((ROOT / "lessons").glob("[0-9][0-9]_*.md")):
-        if "\n## Remember\n" in page.read_text():
-            remember = page.read_text().split("\n## Remember\n")[1].split("\n## ")[0]
-            rule = " ".join(remember.strip().split("\n\n")[0].split()).replace("`", "")
-            in_class = re.search(r"^\d+ minutes alone, (\d+) in class", page.read_text(), re.M)[1]
-            command = re.search(r"^Try it: [^`]*(?:`(?!\./learn)[^`]*`[^`]*)*`(\./learn [^`]*)`", remember, re.M)[1]
-            unit = re.search(rf'\{{"{page.stem[3:].replace("_", "-")}",\s*(\d+),.*?"\}},\n(?=    \{{"|\}};)', text, re.S)
-            if not unit or unit[1] != in_class or f'"{rule}"' not in unit[0] or f'"{command}"' not in unit[0]:
-                yield f"course/kit/runner/syllabus.cpp has other minutes, another rule or another command than {page.name}"
-
-
 def lessons():
     overview = text_of("docs/lessons.md")
     for lesson in sorted((ROOT / "lessons").glob("[0-9][0-9]_*.cpp"))[1:]:  # without 00_by_hand.cpp
@@ -221,7 +207,7 @@ def invariants():
 
 
 def main():
-    faults = [fault for look in (unfilled_slots, operations, optimizers, losses, policies, scalars, readers, reports, syllabus, lessons, claims, numbers, checks, invariants) for fault in look()]
+    faults = [fault for look in (unfilled_slots, operations, optimizers, losses, policies, scalars, readers, reports, lessons, claims, numbers, checks, invariants) for fault in look()]
     print("\n".join(faults or ["nothing is forgotten"]))
     return 1 if faults else 0
 

@@ -14,7 +14,7 @@ namespace tally::lesson {
 
 struct Title {
     Lesson lesson;
-    std::string device, dtype;
+    std::string device;
     std::uint64_t seed = 0;
     std::string settings = {};  // "--micro 6"; empty if every parameter has its default value
 };

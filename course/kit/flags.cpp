@@ -52,9 +52,6 @@ void add_flags(CLI::App& app, Flags& flags) {
     app.add_option("--digits", flags.digits, "digits after the point (default 4)")
         ->type_name("D")
         ->check(CLI::Range(0, 20));
-    app.add_option("--dtype", flags.dtype, "float32 or float64 (default: the lesson's)")
-        ->type_name("T")
-        ->check(CLI::IsMember({"float32", "float64"}));
     app.add_option("--threads", flags.threads, "for large products (default 1)")
         ->type_name("N")
         ->check(CLI::Range(1, 1024));
@@ -108,7 +105,6 @@ std::string repeat_flags(const Flags& flags) {
     std::string words = flags.settings.empty() ? "" : " " + settings_text(flags);
     if (!flags.device.empty()) words += fmt::format(" --device {}", flags.device);
     if (flags.seed != 0) words += fmt::format(" --seed {}", flags.seed);
-    if (!flags.dtype.empty()) words += fmt::format(" --dtype {}", flags.dtype);
     if (flags.threads != 1) words += fmt::format(" --threads {}", flags.threads);
     if (!flags.products.empty()) words += fmt::format(" --products {}", flags.products);
     if (flags.present) words += " --present";
@@ -134,7 +130,6 @@ std::vector<std::string> arguments(const Flags& flags) {
     if (flags.width > 0) words.push_back(fmt::format("--width={}", flags.width));
     words.push_back(fmt::format("--seed={}", flags.seed));
     words.push_back(fmt::format("--digits={}", flags.digits));
-    if (!flags.dtype.empty()) words.push_back(fmt::format("--dtype={}", flags.dtype));
     words.push_back(fmt::format("--threads={}", flags.threads));
     if (!flags.products.empty()) words.push_back(fmt::format("--products={}", flags.products));
     for (const auto& [name, text] : flags.settings) words.push_back(fmt::format("--{}={}", name, text));

@@ -24,7 +24,6 @@ struct Flags {
     int width = 0;  // 0: as wide as the window, at most 80
     std::uint64_t seed = 0;
     int digits = 4;
-    std::string dtype;  // empty: the default of the lesson
     int threads = 1;
     std::string products;                              // "ordered", "blas", or empty: from the environment
     std::map<std::string, std::string> settings = {};  // values of parameters, as typed
@@ -34,7 +33,7 @@ struct Flags {
 void add_flags(CLI::App& app, Flags& flags);
 // Adds a flag for each lesson parameter. The help lists only the parameters in `only`, or else all of them.
 void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only = nullptr);
-// Returns the flags that repeat this run, without default values, such as " --seed 5 --dtype float64".
+// Returns the flags that repeat this run, without default values, such as " --seed 5 --threads 2".
 std::string repeat_flags(const Flags& flags);
 std::string settings_text(const Flags& flags);           // "--micro 6 --rate 0.2"
 std::vector<std::string> arguments(const Flags& flags);  // for a lesson program with the same flags

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "course/kit/layout.hpp"
+#include "course/kit/page.hpp"
 #include "course/kit/text.hpp"
 
 namespace tally::lesson {
@@ -68,7 +69,6 @@ public:
                      {"steps", lesson_.steps},
                      {"device", e.device},
                      {"seed", e.seed}});
-        if (!e.dtype.empty()) json["dtype"] = e.dtype;
         if (!e.settings.empty()) json["settings"] = e.settings;
         return json;
     }
@@ -208,16 +208,31 @@ Json parameters_of(const Lesson& lesson) {
 std::string description(const Lesson& lesson, const std::string& status) {
     Json json = head(lesson, "lesson");
     json.update({{"title", lesson.title}, {"minutes", lesson.minutes}, {"steps", lesson.steps}});
-    if (!lesson.dtype.empty()) json["dtype"] = lesson.dtype;
     if (!lesson.parameters.empty()) json["parameters"] = parameters_of(lesson);
+    if (const Page* page = lesson.page.get())
+        json.update({{"in_class", page->minutes_in_class},
+                     {"after", page->before},
+                     {"exercises", page->exercises},
+                     {"rule", page->rule},
+                     {"suggestion", page->attempt},
+                     {"try", page->command}});
     if (!status.empty()) json["status"] = status;
     return dumped(json);
 }
 
 Lesson parse_description(const std::string& line) {
     const Json json = Json::parse(line);
-    Lesson lesson{json.at("lesson"),  json.at("slug"),  json.at("title"),
-                  json.at("minutes"), json.at("steps"), json.value("dtype", "")};
+    Lesson lesson{json.at("lesson"), json.at("slug"), json.at("title"), json.at("minutes"), json.at("steps")};
+    if (json.contains("rule")) {
+        Page page{.file = {}, .number = lesson.number, .minutes = lesson.minutes};
+        page.minutes_in_class = json.at("in_class");
+        page.before = json.at("after");
+        page.exercises = json.at("exercises");
+        page.rule = json.at("rule");
+        page.attempt = json.at("suggestion");
+        page.command = json.at("try");
+        lesson.page = std::make_shared<const Page>(std::move(page));
+    }
     for (const auto& one : json.value("parameters", Json::array())) {
         const auto kind = std::find(std::begin(kinds), std::end(kinds), one.at("kind").get<std::string>());
         if (kind == std::end(kinds))

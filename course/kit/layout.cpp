@@ -30,9 +30,8 @@ public:
 
     Lines operator()(const Title& title) const {
         const std::string name = fmt::format("== Lesson {}: {} ", lesson_.number, said(lesson_.title));
-        const std::string setting =
-            fmt::format(" {}{}{}  seed {}{}{} ==", title.device, title.dtype.empty() ? "" : "  ", title.dtype,
-                        title.seed, title.settings.empty() ? "" : "  ", title.settings);
+        const std::string setting = fmt::format(" {}  seed {}{}{} ==", title.device, title.seed,
+                                                title.settings.empty() ? "" : "  ", title.settings);
         const std::size_t used = width_of(name) + width_of(setting);
         Lines lines;
         if (used + 2 <= style_.width) {

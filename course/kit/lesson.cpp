@@ -119,16 +119,6 @@ void ask(std::string_view id, const std::vector<NamedValue>& values) {
     running.ask(prediction_of(*running.lesson().page, id, texts, settings_changed()));
 }
 
-void predict(std::string_view question, const std::vector<Option>& options, const Hints& hints,
-             std::string_view why) {
-    Running::now().ask(prediction_of(question, options, hints, why));
-}
-
-void predict(std::string_view question, const std::vector<TypedNumber>& numbers, const Hints& hints,
-             std::string_view why) {
-    Running::now().ask(prediction_of(question, settings_changed() ? distinct(numbers) : numbers, hints, why));
-}
-
 bool check(std::string_view name, bool holds, std::string_view detail, Where where) {
     Running::now().check(
         placed({.name = std::string(name), .ok = holds, .detail = std::string(detail)}, where));

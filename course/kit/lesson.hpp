@@ -37,16 +37,15 @@ struct Lesson {
     std::string slug;
     std::string title;
     int minutes;
-    int steps;  // the number of step() and predict() calls; a lesson fails if it makes more or fewer
-    std::string dtype = "float32";                 // the default of --dtype; empty: the lesson has no choice
+    int steps;  // the number of calls of step() and ask(); a lesson fails if it makes more or fewer
     std::string device = "cpu";                    // the default of --device
     std::vector<LessonParameter> parameters = {};  // numbers that the learner may change
-    std::shared_ptr<const Page> page = {};         // the questions; null if the lesson calls predict()
+    std::shared_ptr<const Page> page = {};         // in the runner without questions; tests may have none
     std::string page_path = {};
 };
 
-// Parses the flags, runs the lesson for the chosen scalar type, and returns the exit code of the program.
-int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)());
+// Parses the flags, runs the lesson, and returns the exit code of the program.
+int run(int argc, const char* const* argv, const Lesson& lesson, void (*talk)());
 
 struct Options {
     std::uint64_t seed = 0;
@@ -126,14 +125,6 @@ struct NamedValue {
     Filling value;
 };
 void ask(std::string_view id, const std::vector<NamedValue>& values = {});
-
-// Begins a step and asks a question with several options, such as {right("3"), wrong("1", "...")}. Exactly
-// one option is right. Each wrong option explains its mistake. `why` explains the answer.
-void predict(std::string_view question, const std::vector<Option>& options, const Hints& hints,
-             std::string_view why);
-// Asks for a number that the learner types, such as {right(3), wrong(1, "...")}.
-void predict(std::string_view question, const std::vector<TypedNumber>& numbers, const Hints& hints,
-             std::string_view why);
 
 // ---- Checks ------------------------------------------------------------------------------------
 // Each check returns whether it holds. After a failed check the lesson continues, and later exits with 1.

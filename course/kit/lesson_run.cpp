@@ -123,8 +123,6 @@ std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode)
     }
     if (flags.from > lesson.steps)
         return fmt::format("--from {}: this lesson has {} steps", flags.from, lesson.steps);
-    if (lesson.page && !flags.dtype.empty())
-        return fmt::format("--dtype {}: this lesson has no choice of a type", flags.dtype);
     const auto kind = std::filesystem::path(flags.graph).extension();
     if (!flags.graph.empty() && kind != ".svg" && kind != ".dot")
         return fmt::format("--graph {}: the name must end in .svg or .dot", flags.graph);
@@ -155,7 +153,7 @@ int write_graph(const Running& running, const std::string& file, const std::stri
 }
 }  // namespace
 
-int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)()) {
+int run(int argc, const char* const* argv, const Lesson& lesson, void (*talk)()) {
     Flags flags;
     LessonFlags asked;
     CLI::App app(fmt::format("Lesson {}: {} (about {} minutes)", lesson.number, lesson.title, lesson.minutes),
@@ -189,17 +187,16 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
             if (options.settings.at(parameter.name) == parameter.usual) flags.settings.erase(parameter.name);
         set_threads(flags.threads);
         if (!flags.products.empty()) set_products(tally::detail::products_named(flags.products));
-        const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
 
         const auto viewer = make_viewer(lesson, flags, mode);
         Running running(lesson, options, *viewer, flags.from, repeat_flags(flags));
         // Does not report answers if parameters are changed, because the question may have fewer options.
         if (asked.report >= 0 && mode.waits && flags.settings.empty())
             running.answered = [&](const Reveal& reveal) { report_tries(asked.report, reveal, lesson.slug); };
-        running.emit(Title{lesson, device == Device::cpu ? "cpu" : backend::name(), dtype, flags.seed,
-                           settings_text(flags)});
+        running.emit(
+            Title{lesson, device == Device::cpu ? "cpu" : backend::name(), flags.seed, settings_text(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };
-        run_body(running, device, start, dtype == "float64" ? in_double : in_float);
+        run_body(running, device, start, talk);
         if (is_rank()) return good;  // only the program that shows the lesson reports failed checks
 
         if (asked.report >= 0)

@@ -1,12 +1,4 @@
-// Lessons include this header. The source of a lesson is compiled twice, with `real` as float and as double.
-// Both object files are linked into one program, and --dtype selects one of the two.
-//
-//     namespace {  // both objects define the same names
-//     struct Divide {
-//         void talk() { step("..."); ... }
-//     };
-//     const RegisterLesson<Divide> lesson({.number = 7, .slug = "divide", ...});
-//     }  // namespace
+// Lessons include this header, and begin with LESSON(parameters) { ... }.
 #pragma once
 
 #include <algorithm>
@@ -30,13 +22,12 @@ using tally::detail::Diagram, tally::detail::format_bytes, tally::detail::short_
 
 inline std::vector<double> values(const Numbers& numbers) { return numbers.values; }
 
-void register_lesson(const Lesson& lesson, bool in_double, void (*talk)());  // called before main()
-// Registers the lesson of the source file lessons/NN_slug.cpp. Its page, lessons/NN_slug.md, has its title, its
+// Before main(), registers the lesson of the source file lessons/NN_slug.cpp. Its page, lessons/NN_slug.md, has its title, its
 // minutes and its questions. The calls of step() and ask() in the source are its steps.
 bool register_source(const char* source, const char* device, const std::vector<LessonParameter>& parameters,
                      void (*talk)());
-// Implements main() of a lesson's program. If `number` is 0, runs the lesson with the lowest number.
-int run_registered(int argc, const char* const* argv, int number = 0);
+// Implements main() of a lesson's program.
+int run_registered(int argc, const char* const* argv);
 
 // Emits a picture of the graph that `draw` records. `draw` calls name() and backward() of the Picture.
 template <std::invocable<Picture&> Draw>
@@ -64,20 +55,9 @@ void graph(std::string_view name, const std::string& title, const What& what) {
     static void talk()
 
 namespace {
-#ifdef TALLY_REAL
-using real = TALLY_REAL;
-using Scalar = tally::Var<real>;
-#else
 using real = float;
 using Scalar = tally::Var<double>;
-#endif
 using Tensor = tally::Var<tally::Array<real>>;
-
-template <class Talk> struct RegisterLesson {
-    explicit RegisterLesson(const tally::lesson::Lesson& lesson) {
-        tally::lesson::register_lesson(lesson, std::is_same_v<real, double>, [] { Talk().talk(); });
-    }
-};
 
 // Bounds the error of a sum with n successive roundings in `real`, relative to the sum of the magnitudes.
 constexpr double roundings(int n) { return tally::lesson::gamma_bound<real>(n); }

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,10 +25,10 @@ def lessons(runner):
     return [json.loads(line) for line in run(runner, "list", "--json").stdout.splitlines()]
 
 
-def test_every_lesson_is_in_the_syllabus(runner, schema):
+def test_every_lesson_has_minutes_and_a_rule(runner, schema):
     for lesson in lessons(runner):
         assert not schema.errors(lesson), (lesson, schema.errors(lesson))
-        assert {"in_class", "after", "task", "rule", "try"} <= set(lesson), lesson
+        assert {"in_class", "after", "exercises", "rule", "suggestion", "try"} <= set(lesson), lesson
         assert lesson["in_class"] >= lesson["minutes"] and 40 <= len(lesson["rule"]) <= 110 and lesson["rule"].endswith("."), lesson
 
 
@@ -60,10 +61,17 @@ def test_minutes_follow_the_formula(runner, schema):
     assert not faults, "\n".join(faults)
 
 
+def test_each_exercise_belongs_to_a_lesson_that_names_it(runner, schema):
+    named = {lesson["slug"]: lesson["exercises"] for lesson in lessons(runner)}
+    for check in sorted(ROOT.glob("exercises/[0-9]*/check.cpp")):
+        lesson, slug = re.search(r'\.lesson = "([\w-]+)"', check.read_text())[1], check.parent.name[3:].replace("_", "-")
+        assert slug in named.get(lesson, []), f"exercise {slug} belongs to lesson {lesson}, whose page names {named.get(lesson)}"
+
+
 def test_suggested_commands_work(runner, schema):
-    exercises = {path.stem.split("_", 1)[1].replace("_", "-") for path in (ROOT / "exercises").glob("[0-9]*.cpp")}
+    exercises = {path.stem.split("_", 1)[1].replace("_", "-") for path in (ROOT / "exercises").glob("[0-9]*")}
     for lesson in lessons(runner):
-        assert lesson["task"] in exercises | {""}, lesson
+        assert set(lesson["exercises"]) <= exercises, lesson
         program, command, *words = lesson["try"].split()
         assert program == "./learn", lesson
         if command == "check":

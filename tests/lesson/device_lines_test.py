@@ -10,16 +10,16 @@ import re
 import subprocess
 import sys
 
-from terminal_driver import clean_environment, compiled_twice, run_tests, skip_where_it_does
+from terminal_driver import clean_environment, run_tests, skip_where_it_does
 
 
-def lines(lesson, device, dtype):  # dtype: None for a lesson of one type
+def lines(lesson, device):
     # Very wide, so that a shorter number does not change the line breaks.
-    result = subprocess.run([lesson, f"--device={device}", *([f"--dtype={dtype}"] if dtype else []), "--plain", "--width=1000"],
+    result = subprocess.run([lesson, f"--device={device}", "--plain", "--width=1000"],
                             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=clean_environment())
-    assert result.returncode == 0, f"{device}, {dtype}: exit {result.returncode}\n{result.stdout[-2000:]}{result.stderr}"
-    said, titles = re.subn(rf"=+ {device}  {dtype + ' ' if dtype else ''}", "", result.stdout)
-    assert titles == 1, f"no title names {device} and {dtype}:\n{result.stdout[:1200]}"
+    assert result.returncode == 0, f"{device}: exit {result.returncode}\n{result.stdout[-2000:]}{result.stderr}"
+    said, titles = re.subn(rf"=+ {device}  ", "", result.stdout)
+    assert titles == 1, f"no title names {device}:\n{result.stdout[:1200]}"
     said, simulated = re.subn(r"(?m)^A simulated device: .*\n", "", said)
     assert simulated == (device == "simulated"), said[:1200]
     said = re.sub(r" on (cpu|cuda)\b", "", said)
@@ -29,9 +29,8 @@ def lines(lesson, device, dtype):  # dtype: None for a lesson of one type
 
 
 def test_the_same_lines(lesson, device):
-    for dtype in ("float32", "float64") if compiled_twice(lesson) else (None,):
-        cpu, there = lines(lesson, "cpu", dtype), lines(lesson, device, dtype)
-        assert cpu == there, f"{dtype}\n" + "\n".join(difflib.unified_diff(cpu, there, "cpu", device, lineterm=""))
+    cpu, there = lines(lesson, "cpu"), lines(lesson, device)
+    assert cpu == there, "\n".join(difflib.unified_diff(cpu, there, "cpu", device, lineterm=""))
 
 
 if __name__ == "__main__":

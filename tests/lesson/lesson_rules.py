@@ -9,7 +9,7 @@ import sys
 
 import predictions
 from schema import Schema
-from terminal_driver import clean_environment, compiled_twice, run_tests, skip_where_it_does
+from terminal_driver import clean_environment, run_tests, skip_where_it_does
 
 
 @functools.cache  # several rules use the same run
@@ -68,11 +68,6 @@ def test_ratios_hold_as_printed(lesson, schema):
             for row in event["text"]:
                 (a, b), (c, d), (low, high) = (around(cell) for cell in row[at - 2:at + 1])
                 assert c > 0 and low <= max(a / c, a / d, b / c, b / d) and min(a / c, a / d, b / c, b / d) <= high, row
-
-
-def test_the_other_scalar_type(lesson, schema):
-    if compiled_twice(lesson):
-        run(lesson, "--dtype=float32", "--quiet")  # printed_test.py runs float64
 
 
 def test_a_step_is_at_most_16_lines_of_80_columns(lesson, schema):

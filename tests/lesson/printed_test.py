@@ -17,19 +17,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from terminal_driver import clean_environment, compiled_twice
+from terminal_driver import clean_environment
 
 FOLDER = Path(__file__).resolve().parent / "printed"
-IMAGES = {"16": "1312", "22": "416"}  # fewer generated images, because all of them take a minute
+IMAGES = {"fashion": "1312", "on_the_gpu": "416"}  # fewer generated images, because all of them take a minute
 SHOWN = 100  # characters of a line
 LEFT_OUT = ("progress", "check", "reveal", "source")
 
 
 def events(program):
-    number = re.search(r"lesson_(\d\d)_", program.name).group(1)
-    command = [program, "--json", *(["--dtype=float64"] if compiled_twice(program) else []), f"--device={'simulated' if number == '22' else 'cpu'}"]
+    lesson = re.search(r"lesson_\d\d_(\w+)", program.name)[1]
+    command = [program, "--json", f"--device={'simulated' if lesson == 'on_the_gpu' else 'cpu'}"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          env=clean_environment(TALLY_IMAGES=IMAGES.get(number)))
+                          env=clean_environment(TALLY_IMAGES=IMAGES.get(lesson)))
     if done.returncode == 77:  # without MPI
         print(done.stdout)
         sys.exit(77)
@@ -57,7 +57,7 @@ def printed(event):
         return [event["columns"], [row_of(event["columns"], row) for row in event["text"]]]
     if kind == "plot":
         return [event["name"], event["kind"], [[series["label"], rounded(series["x"]), rounded(series["y"])] for series in event["series"]]]
-    fields = {"title": ("title", "minutes", "steps", "dtype"), "tensor": ("name", "text"),
+    fields = {"title": ("title", "minutes", "steps"), "tensor": ("name", "text"),
               "sentence": ("text",), "graph": ("name", "svg"),
               "prediction": ("kind", "question", "options", "ids", "mistakes", "answer", "hints", "why"), "end": ("outcome", "steps", "checks", "failed", "detail")}
     return [event[name] for name in fields[kind] if name in event] if kind in fields else {name: event[name] for name in event if name not in ("v", "slug")}

@@ -15,7 +15,7 @@ from terminal_driver import Terminal, clean_environment, have_terminals, run_tes
 STAND_IN = """#!/bin/sh
 for word in "$@"; do
     case $word in
-        --describe) echo '{"v":1,"lesson":%(number)d,"slug":"%(slug)s","event":"lesson","title":"%(slug)s","minutes":5,"steps":2,"dtype":"float32"}'; exit 0 ;;
+        --describe) echo '{"v":1,"lesson":%(number)d,"slug":"%(slug)s","event":"lesson","title":"%(slug)s","minutes":5,"steps":2,"in_class":25,"after":["forgot-to-divide"],"exercises":["divide"],"rule":"Divide each micro-loss.","suggestion":"Find the line in your own code.","try":"./learn check divide"}'; exit 0 ;;
     esac
 done
 echo "$@" > "$0.words"
@@ -116,10 +116,10 @@ def test_list(runner, sample):
         assert [json.loads(each)["status"] for each in course.run("list", "--json").stdout.splitlines()] == ["next", "open", "begun"]
 
 
-def test_the_order_is_that_of_the_syllabus(runner, sample):
+def test_the_order_is_that_of_the_numbers(runner, sample):
     with Course(runner, (3, "arrays", "ok"), (5, "full-batch", "ok"), (99, "of-ones-own", "ok"), (11, "the-tail", "ok")) as course:
-        assert [each.split()[1] for each in course.run("list").stdout.splitlines()] == ["full-batch", "the-tail", "arrays", "of-ones-own"]
-        assert "this is full-batch" in course.at_terminal(key="q") and "this is the-tail" in course.at_terminal(key="q")
+        assert [each.split()[1] for each in course.run("list").stdout.splitlines()] == ["arrays", "full-batch", "the-tail", "of-ones-own"]
+        assert "this is arrays" in course.at_terminal(key="q") and "this is full-batch" in course.at_terminal(key="q")
         assert "3 to 99" in course.run("run", "100").stderr
 
 
@@ -202,7 +202,7 @@ def test_closed_output_ends_silently(runner, sample):
 
 def test_usage(runner, sample):
     with Course(runner, *THREE) as course:
-        for arguments in (["frobnicate"], ["run"], ["graph", "divide"], ["--device=gpu"], ["run", "divide", "--dtype=half"],
+        for arguments in (["frobnicate"], ["run"], ["graph", "divide"], ["--device=gpu"], ["run", "divide", "--threads=0"],
                           ["bench"], ["web"], ["reset"], ["check", "--wach"]):
             result = course.run(*arguments)
             assert result.returncode == 2 and result.stdout == "" and result.stderr.count("\n") == 1, (arguments, result)
@@ -210,7 +210,7 @@ def test_usage(runner, sample):
             result = course.run("run", "divide", *empty)
             assert result.returncode == 2 and "missing" in result.stderr, (empty, result)
         help_text = course.run("--help")
-        assert help_text.returncode == 0 and all(w in help_text.stdout for w in ("list", "run", "graph", "doctor", "check", "reset", "handout", "--dtype", "--present"))
+        assert help_text.returncode == 0 and all(w in help_text.stdout for w in ("list", "run", "graph", "doctor", "check", "reset", "handout", "--threads", "--present"))
         assert not any(w in help_text.stdout for w in ("bench", "web"))
 
 
@@ -324,7 +324,7 @@ def test_end_card(runner, sample):
                    ("3", "wrong", "c", "No."), ("4", "skipped", "", ""))
         said = " ".join(course.at_terminal("run", "7").split())
         for words in ("The rule Divide each micro-loss", "Predicted 1 of 4 at once, 1 more at the second try, 1 skipped", "Try Find the line in your own code. ./learn check divide",
-                      "Next ./learn run checkpointing (5 min, in class 30)"):
+                      "Next ./learn run checkpointing (5 min, in class 25)"):
             assert words in said, (words, said)
         plain = course.run("run", "divide").stdout
         assert "The rule" in plain and "Predicted" not in plain, plain

@@ -44,6 +44,11 @@ struct Stage {
 
 using Seen = std::vector<std::string>;
 
+void predict(std::string_view question, const std::vector<Option>& options, const Hints& hints,
+             std::string_view why) {
+    Running::now().ask(prediction_of(question, options, hints, why));
+}
+
 }  // namespace
 
 TEST_CASE("Running: a step ends when the next begins, and a question is asked before the reveal") {
@@ -150,36 +155,14 @@ TEST_CASE("table: returns the cells that it has shown") {
     CHECK(rows.all("same", "yes"));
 }
 
-TEST_CASE("run_registered: runs the lesson with the number, in the registered type") {
-    static int talks = 0;
-    register_lesson({.number = 98, .slug = "registered", .title = "registered", .minutes = 1, .steps = 1},
-                    false, [] {
-                        ++talks;
-                        step("one");
-                        check("said", true);
-                    });
-    const auto run_with = [](const char* dtype, int number) {
-        const char* words[]{"program", "--quiet", dtype};
-        return run_registered(3, words, number);
-    };
-    CHECK(run_with("--dtype=float32", 98) == 0);
-    CHECK(run_with("--dtype=float64", 98) == 1);
-    CHECK(talks == 1);
-    CHECK_THROWS_WITH(run_with("--dtype=float32", 97), contains("no lesson"));
-}
-
-TEST_CASE("Toy: micro_batches name their rows") {
+TEST_CASE("toy::micro_batches: they name their rows") {
     Stage stage;
-    const Toy toy;
     std::vector<std::string> said;
     for (const std::int64_t size : {1, 4, 6})
-        for (const auto& [micro, rows] : toy.micro_batches(size))
+        for (const auto& [micro, rows] : toy::micro_batches(toy::rows(), size))
             said.push_back(rows + " of " + std::to_string(micro.shape()[0]));
     CHECK(said == std::vector<std::string>{"0 of 1", "1 of 1", "2 of 1", "3 of 1", "4 of 1", "5 of 1",
                                            "0-3 of 4", "4-5 of 2", "0-5 of 6"});
-    CHECK(std::abs(toy.largest_column() - 5.175) < 1e-6);
-    CHECK(std::abs(toy.mean_columns(6)[0] - 4.1216) < 1e-6);
-    CHECK(std::abs(toy.mean_columns(6)[1] - 4.376) < 1e-6);
 }
 
 TEST_CASE("table: stays open until its first row") {

@@ -1,7 +1,7 @@
 """Tests that the checks of a lesson hold for all values of its parameters. Usage: settings_test.py LESSON_PROGRAM SCHEMA [SEED]
 
 The lesson lists its parameters and their ranges (--describe). The test uses the ends of each range, then three random settings with a
-random --seed and --dtype. Every check must hold, and the numbers must agree with exact values (tests/lesson/exact). Lines have at most 80 columns and steps at most 16 lines. Events must match the schema
+random --seed. Every check must hold, and the numbers must agree with exact values (tests/lesson/exact). Lines have at most 80 columns and steps at most 16 lines. Events must match the schema
 and predictions must follow their rules. A value out of range and an undeclared parameter must be rejected with an error.
 """
 
@@ -15,7 +15,7 @@ import sys
 import exact_values
 import predictions
 from schema import Schema
-from terminal_driver import clean_environment, compiled_twice, skip_where_it_does
+from terminal_driver import clean_environment, skip_where_it_does
 
 DRAWN = 3
 DEVICE = []  # the flag for a lesson that does not run on the CPU
@@ -69,13 +69,13 @@ def invalid_texts(parameter):
     return [over, "0", "-1", "nan", "inf", "three", "1e999", "", "1,,2", "0x1", *(["1.5"] if parameter["kind"] != "real" else [])]
 
 
-def settings(chance, parameters, both_types):
+def settings(chance, parameters):
     yield []
     for parameter in parameters:
         yield from ([f"--{parameter['name']}={end}"] for end in ends(parameter))
     for _ in range(DRAWN):
         yield [f"--{parameter['name']}={drawn(chance, parameter)}" for parameter in parameters] + [
-            f"--seed={chance.randrange(1000)}", *([f"--dtype={chance.choice(['float32', 'float64'])}"] if both_types else [])]
+            f"--seed={chance.randrange(1000)}"]
 
 
 def faults_of(lesson, schema, words, parameters):
@@ -89,8 +89,7 @@ def faults_of(lesson, schema, words, parameters):
         yield from schema.errors(event)
         if event["event"] == "prediction":
             yield from (f"{event['question']}: {fault}" for fault in predictions.faults(event, events))
-    if not compiled_twice(lesson):
-        yield from exact_values.faults(events[0]["slug"], answer.stdout, parameters, words)
+    yield from exact_values.faults(events[0]["slug"], answer.stdout, parameters, words)
     # Lines of progress are not part of a step.
     plain = re.sub(r"\n +[^\n]*: \d+ % \(\d+ of \d+\)(?=\n)", "", run(lesson, "--plain", *words).stdout)
     yield from (f"{len(line)} columns: {line}" for line in plain.splitlines() if len(line) > 80)
@@ -107,7 +106,7 @@ def main(lesson, schema, seed):
         DEVICE.append("--device=simulated")
         skip_where_it_does(lesson, *DEVICE)  # the lesson cannot start processes here
     chance, wrong, count = random.Random(seed), [], 0
-    for words in settings(chance, parameters, compiled_twice(lesson)) if parameters or not compiled_twice(lesson) else ():
+    for words in settings(chance, parameters):
         count += 1
         wrong += [f"{' '.join(words)}: {fault}" for fault in faults_of(lesson, schema, words, parameters)]
     taken = {parameter["name"] for parameter in parameters}

@@ -264,14 +264,6 @@ def test_from_a_later_step(lesson):
         t.expect(BAR)
 
 
-def test_the_page_of_a_lesson_without_one(lesson):
-    with Terminal([lesson]) as t:
-        at_step(t, 1)
-        t.type("m")
-        t.expect("This lesson has no page.")
-        t.expect(BAR)
-
-
 def ends_by(lesson, expected, act, step=1):
     with Terminal([lesson]) as t:
         if step == 3:

@@ -25,7 +25,7 @@ def events_of(lesson, *arguments, **more):
 def test_json_is_valid_against_the_schema(lesson, schema):
     seen = set()
     for behaviour in (None, "fails", "throws", "skips", "short", "typed"):
-        for arguments in ((), ("--dtype=float64", "--digits=9"), ("--from", "3"), ("--device=cuda",)):
+        for arguments in ((), ("--digits=9",), ("--from", "3"), ("--device=cuda",)):
             for event in events_of(lesson, *arguments, behaviour=behaviour):
                 wrong = schema.errors(event)
                 assert not wrong, f"{event}: {wrong}"
@@ -41,8 +41,6 @@ def test_numbers_have_full_precision_and_the_printed_form(lesson, schema):
     assert gradient["text"] == "[-0.3536  0.0207 -0.6125]" and gradient["shape"] == [3]
     assert gradient["values"][1] == 0.020666999742388725  # the exact float, not its four digits
     assert tensors["before"]["values"] is None and tensors["before"]["text"] == "-"
-    in_double = {e["name"]: e for e in events_of(lesson, "--dtype=float64") if e["event"] == "tensor"}
-    assert in_double["w.grad"]["values"][1] == 0.020667 and in_double["w.grad"]["dtype"] == "float64"
 
 
 def test_the_same_seed_gives_the_same_stream(lesson, schema):
@@ -101,16 +99,16 @@ def test_exit_codes(lesson, schema):
         flat = re.sub(r"\s+", " ", result.stdout)
         assert result.returncode == code and words in flat, (behaviour, result.returncode, result.stdout[-400:])
     failed = run(lesson, behaviour="fails").stdout
-    assert re.search(r"sample/lesson_sample.cpp:\d+", failed) and "again: ./learn run sample" in failed
-    seeded = re.sub(r"\s+", " ", run(lesson, "--seed=5", "--dtype=float32", behaviour="fails").stdout)
-    assert "again: ./learn run sample --seed 5 --dtype float32" in seeded, seeded[-400:]
+    assert re.search(r"sample/99_sample.cpp:\d+", failed) and "again: ./learn run sample" in failed
+    seeded = re.sub(r"\s+", " ", run(lesson, "--seed=5", "--threads=2", behaviour="fails").stdout)
+    assert "again: ./learn run sample --seed 5 --threads 2" in seeded, seeded[-400:]
     cuda = run(lesson, "--device=cuda")
     said = re.sub(r"\s+", " ", cuda.stdout)
     assert cuda.returncode in (0, 77) and (cuda.returncode == 0 or "no CUDA device: this " in said), said
 
 
 def test_usage_errors_are_one_sentence_and_exit_2(lesson, schema):
-    for arguments, words in ((["--device=gpu"], "cpu,cuda,simulated,auto"), (["--dtype=half"], "float32,float64"), (["--seed=-1"], "-1"),
+    for arguments, words in ((["--device=gpu"], "cpu,cuda,simulated,auto"), (["--seed=-1"], "-1"),
                              (["--seed=x"], "x"), (["--width=3"], "20"), (["--from=0"], "1"), (["--nonsense"], "--nonsense"),
                              (["--color=red"], "always"), (["--step", "--no-step"], "excludes"), (["--graph", "x.png"], ".svg")):
         result = run(lesson, *arguments)

@@ -109,12 +109,6 @@ def skip_where_it_does(lesson, *arguments):
         sys.exit(77)
 
 
-def compiled_twice(lesson):
-    """Returns whether the lesson is compiled for float32 and for float64."""
-    source = Path(__file__).resolve().parents[2] / "lessons" / f"{Path(lesson).name.removeprefix('lesson_')}.cpp"
-    return "\nLESSON" not in source.read_text()
-
-
 def run_tests(module, *arguments):
     """Runs every function test_* of a module and exits with 0 or 1."""
     failed = 0

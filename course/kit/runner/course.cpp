@@ -12,7 +12,6 @@
 #include "course/kit/child.hpp"
 #include "course/kit/json.hpp"
 #include "course/kit/runner/choose.hpp"
-#include "course/kit/runner/syllabus.hpp"
 
 namespace tally::lesson {
 
@@ -32,7 +31,6 @@ std::string description_of(const fs::path& program) {
     return line.empty() ? captured_from({program.string(), "--describe"}) : line;
 }
 
-int place(const Lesson& lesson) { return place_of(lesson.slug, lesson.number); }
 }  // namespace
 
 std::vector<Program> find_programs(const std::string& folder) {
@@ -51,7 +49,7 @@ std::vector<Program> find_programs(const std::string& folder) {
     }
     if (programs.empty()) throw std::runtime_error(fmt::format("no lessons in {}; build them first", folder));
     std::sort(programs.begin(), programs.end(),
-              [](const auto& a, const auto& b) { return place(a.lesson) < place(b.lesson); });
+              [](const auto& a, const auto& b) { return a.lesson.number < b.lesson.number; });
     return programs;
 }
 

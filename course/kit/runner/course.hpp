@@ -13,7 +13,7 @@ struct Program {
     std::string path;
 };
 
-// Returns the programs lesson_* of a folder in syllabus order. Throws std::runtime_error if there is none.
+// Returns the programs lesson_* of a folder in the order of their numbers, which is that of the course. Throws std::runtime_error if there is none.
 std::vector<Program> find_programs(const std::string& folder);
 
 // Finds a program by slug, part of a slug or number. Otherwise returns nullptr and sets `message`.

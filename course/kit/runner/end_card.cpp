@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "course/kit/runner/syllabus.hpp"
+#include "course/kit/page.hpp"
 #include "course/kit/text.hpp"
 
 namespace tally::lesson {
@@ -32,13 +32,14 @@ std::vector<std::string> end_card(const Ending& ending, const Style& style) {
         }
         for (auto& part : parts) lines.push_back(std::move(part));
     };
-    const Unit* unit = unit_of(ending.lesson.slug);
-    if (unit != nullptr) add("The rule", std::string(unit->rule));
+    const Page* page = ending.lesson.page.get();
+    if (page != nullptr) add("The rule", page->rule);
     add("Predicted", to_text(predicted(ending.answers)));
-    if (unit != nullptr) {
-        add("Try", std::string(unit->attempt), unit->command);
-        const std::string task = unit->task.empty() ? "" : "./learn check " + std::string(unit->task);
-        if (task != unit->command) add("Write it", task);
+    if (page != nullptr) {
+        add("Try", page->attempt, page->command);
+        for (const auto& exercise : page->exercises)
+            if (const std::string check = "./learn check " + exercise; check != page->command)
+                add("Write it", check);
     }
     if (!ending.answers.empty() && !ending.done)
         add("Open",
@@ -46,9 +47,9 @@ std::vector<std::string> end_card(const Ending& ending, const Style& style) {
     if (ending.next == nullptr) {
         add("Next", "That was the last lesson. ./learn score shows your results.");
     } else {
-        const Unit* after = unit_of(ending.next->slug);
+        const Page* next = ending.next->page.get();
         add("Next", fmt::format("./learn run {} ({} min{})", ending.next->slug, ending.next->minutes,
-                                after == nullptr ? "" : fmt::format(", in class {}", after->in_class)));
+                                next == nullptr ? "" : fmt::format(", in class {}", next->minutes_in_class)));
     }
     return lines;
 }

@@ -14,8 +14,8 @@
 #include "course/kit/child.hpp"
 #include "course/kit/files.hpp"
 #include "course/kit/open_file.hpp"
+#include "course/kit/page.hpp"
 #include "course/kit/runner/exit.hpp"
-#include "course/kit/runner/syllabus.hpp"
 #include "course/kit/text.hpp"
 #include "tally/tools/xml.hpp"
 
@@ -160,9 +160,9 @@ std::string students_part(const LessonEvents& told) {
 }
 
 std::string teachers_part(const LessonEvents& told) {
-    const Unit* unit = unit_of(told.lesson.slug);
+    const Page* from = told.lesson.page.get();
     std::string body, minutes = fmt::format("{} minutes alone", told.lesson.minutes);
-    if (unit != nullptr) minutes += fmt::format(", {} in class", unit->in_class);
+    if (from != nullptr) minutes += fmt::format(", {} in class", from->minutes_in_class);
     int checks = 0;
     for (const auto& event : events_of(told)) {
         const std::string kind = event["event"];
@@ -171,18 +171,22 @@ std::string teachers_part(const LessonEvents& told) {
         body += kind == "prediction" ? answer(event) : shown(event);
     }
     body += tagged("p", fmt::format("{} checks hold.", checks));
-    if (unit != nullptr) {
-        body += tagged("p", "To keep: " + escape_xml(std::string(unit->rule)));
-        body += tagged("p", fmt::format("To try: {} <code>{}</code>", escape_xml(std::string(unit->attempt)),
-                                        escape_xml(std::string(unit->command))));
+    if (from != nullptr) {
+        body += tagged("p", "To keep: " + escape_xml(from->rule));
+        body += tagged("p", fmt::format("To try: {} <code>{}</code>", escape_xml(from->attempt),
+                                        escape_xml(from->command)));
     }
     return heading(told.lesson, ", with answers") + tagged("p", minutes + ".") + body;
 }
 
-bool builds_on_toy(std::string_view slug) {
-    const Unit* unit = unit_of(slug);
-    return slug == toy_lesson ||
-           (unit != nullptr && std::any_of(unit->after.begin(), unit->after.end(), builds_on_toy));
+bool builds_on_toy(const std::vector<Program>& all, const std::string& slug) {
+    if (slug == toy_lesson) return true;
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const Program& one) { return one.lesson.slug == slug; });
+    if (found == all.end() || found->lesson.page == nullptr) return false;
+    const auto& before = found->lesson.page->before;
+    return std::any_of(before.begin(), before.end(),
+                       [&](const std::string& each) { return builds_on_toy(all, each); });
 }
 
 // Runs a lesson and sets `code` to its exit code. Returns nullopt if the lesson is skipped or fails.
@@ -247,7 +251,7 @@ int write_handout(const std::vector<Program>& all, const std::vector<const Progr
         if (auto told = events_of_program(*program, flags, code)) lessons.push_back(std::move(*told));
         if (code == usage) return usage;
         if (code != good && worst != check_failed) worst = code == Exit::skipped ? code : int{check_failed};
-        toys = toys || (code == good && builds_on_toy(program->lesson.slug));
+        toys = toys || (code == good && builds_on_toy(all, program->lesson.slug));
         shows_toy = shows_toy || program->lesson.slug == toy_lesson;
     }
     if (lessons.empty() || worst == check_failed) return worst;  // a sheet must not show wrong numbers

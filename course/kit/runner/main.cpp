@@ -17,6 +17,7 @@
 #include "course/kit/child.hpp"
 #include "course/kit/files.hpp"
 #include "course/kit/json.hpp"
+#include "course/kit/page.hpp"
 #include "course/kit/runner/answer_file.hpp"
 #include "course/kit/runner/course.hpp"
 #include "course/kit/runner/doctor.hpp"
@@ -25,7 +26,6 @@
 #include "course/kit/runner/handout.hpp"
 #include "course/kit/runner/misconceptions.hpp"
 #include "course/kit/runner/practice.hpp"
-#include "course/kit/runner/syllabus.hpp"
 #include "course/kit/terminal.hpp"
 #include "course/kit/text.hpp"
 
@@ -60,17 +60,16 @@ public:
                                        : next != nullptr && next->slug == lesson.slug ? "next"
                                        : answers_.begun(lesson.slug)                  ? "begun"
                                                                                       : "open";
-            const Unit* unit = unit_of(lesson.slug);
             if (flags_.json) {
-                print(listed_in_json(lesson, status, unit));
+                print(description(lesson, status));
                 continue;
             }
-            std::vector<std::string> after;
-            if (unit != nullptr) after.assign(unit->after.begin(), unit->after.end());
+            const Page* page = lesson.page.get();
+            const std::string after = page == nullptr ? "" : joined(page->before, ", ");
             const std::string line =
                 fmt::format("{:>3}  {:<20}  {:>3} min, in class {:>3}  {:<5}  {}", lesson.number, lesson.slug,
-                            lesson.minutes, unit == nullptr ? lesson.minutes : unit->in_class, status,
-                            after.empty() ? "" : "after " + joined(after, ", "));
+                            lesson.minutes, page == nullptr ? lesson.minutes : page->minutes_in_class, status,
+                            after.empty() ? "" : "after " + after);
             print(line.substr(0, line.find_last_not_of(' ') + 1));
         }
         return good;
@@ -258,18 +257,6 @@ private:
         return press.key == Key::next;
     }
 
-    static std::string listed_in_json(const Lesson& lesson, const std::string& status, const Unit* unit) {
-        auto json = nlohmann::ordered_json::parse(description(lesson, status));
-        if (unit != nullptr) {
-            json.update({{"in_class", unit->in_class},
-                         {"after", unit->after},
-                         {"task", unit->task},
-                         {"rule", unit->rule},
-                         {"try", unit->command}});
-        }
-        return json.dump();
-    }
-
     static int report_signal(const Program& program, int signal) {
         print_error("learn", fmt::format("lesson {} was ended by signal {} ({})", program.lesson.slug, signal,
                                          ::strsignal(signal)));
@@ -386,7 +373,8 @@ int main_of_the_runner(int argc, const char* const* argv) {
         catch_interrupts();
         if (const Parsed parsed = parse(app, argc, argv); parsed.done) return parsed.code;
         if (asked_for_practice(practice_words))
-            return practice(practice_words, flags, sibling_folder(argv[0], "exercises"), work_folder());
+            return practice(practice_words, flags, sibling_folder(argv[0], "exercises"),
+                            sibling_folder(argv[0], "lessons"), work_folder());
         if (*class_command) {
             const Mode mode = mode_for(flags, Environment::current());
             return show_class(which, file.empty() ? work_folder() + "/class.svg" : file, flags, mode.style);

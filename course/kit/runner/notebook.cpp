@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "course/kit/files.hpp"
-#include "course/kit/runner/syllabus.hpp"
 
 namespace tally::lesson {
 
@@ -51,9 +50,7 @@ void Notebook::note(const Exercise& exercise, const std::string& event, const st
                                     .how = event,
                                     .which = mistake,
                                     .sentence = mistake.empty() ? "" : sentence}};
-    const Unit* unit = unit_with_task(exercise.slug);
-    if (event == "passed" && unit != nullptr)
-        more.push_back({.what = "lesson", .of = std::string(unit->slug), .how = "done"});
+    if (event == "passed") more.push_back({.what = "lesson", .of = exercise.lesson, .how = "done"});
     answers_.add(more);
     take(more.front());
 }

@@ -29,8 +29,8 @@ public:
 
     const AnswerFile& answers() const { return answers_; }
     const Entry& entry(const Exercise& exercise) { return entries_[exercise.slug]; }
-    // Records an event: passed, wrong, error, hint, shown or reset. If a learner passes the exercise of a
-    // lesson, the lesson counts as done.
+    // Records an event: passed, wrong, error, hint, shown or reset. If a learner passes an exercise, its
+    // lesson counts as done.
     void note(const Exercise& exercise, const std::string& event, const std::string& mistake = {},
               const std::string& sentence = {});
 

@@ -18,10 +18,10 @@
 
 #include "course/kit/child.hpp"
 #include "course/kit/files.hpp"
+#include "course/kit/runner/course.hpp"
 #include "course/kit/runner/dev_check.hpp"
 #include "course/kit/runner/exit.hpp"
 #include "course/kit/runner/notebook.hpp"
-#include "course/kit/runner/syllabus.hpp"
 #include "course/kit/runner/verdict.hpp"
 #include "course/kit/text.hpp"
 #include "course/kit/wording.hpp"
@@ -103,8 +103,8 @@ public:
         return good;
     }
 
-    int score() {
-        print_lessons();
+    int score(const std::vector<Program>& lessons) {
+        print_lessons(lessons);
         int passed = 0;
         for (const auto& exercise : exercises_.all) {
             const Entry& entry = notebook_.entry(exercise);
@@ -172,15 +172,14 @@ private:
         return exercise;
     }
 
-    void print_lessons() const {
-        const auto& units = syllabus();
-        const auto done = std::count_if(units.begin(), units.end(), [&](const Unit& unit) {
-            return notebook_.answers().done(std::string(unit.slug));
+    void print_lessons(const std::vector<Program>& lessons) const {
+        const auto done = std::count_if(lessons.begin(), lessons.end(), [&](const Program& program) {
+            return notebook_.answers().done(program.lesson.slug);
         });
         const Predicted all = predicted(notebook_.answers().all());
         if (flags_.json) {
             print(nlohmann::ordered_json{{"v", 1},
-                                         {"lessons", units.size()},
+                                         {"lessons", lessons.size()},
                                          {"done", done},
                                          {"questions", all.asked - all.skipped},
                                          {"at_once", all.at_once},
@@ -189,7 +188,7 @@ private:
             return;
         }
         print(fmt::format("{} of {} lessons are done; {} answered, {} of them at once, {} at the second try",
-                          done, units.size(), many(all.asked - all.skipped, "questions"), all.at_once,
+                          done, lessons.size(), many(all.asked - all.skipped, "questions"), all.at_once,
                           all.later));
     }
 
@@ -362,7 +361,7 @@ bool asked_for_practice(const PracticeWords& words) {
 }
 
 int practice(const PracticeWords& words, const Flags& flags, const std::string& built,
-             const std::string& work) {
+             const std::string& lessons, const std::string& work) {
     if (!flags.settings.empty()) {
         print_error("learn", settings_text(flags) + " is for lessons; exercises have no parameters");
         return usage;
@@ -371,7 +370,7 @@ int practice(const PracticeWords& words, const Flags& flags, const std::string& 
     if (*words.hint) return doing.hint(words.which);
     if (*words.reset) return doing.reset(words.which);
     if (*words.solution) return doing.solution(words.which);
-    if (*words.score) return doing.score();
+    if (*words.score) return doing.score(find_programs(lessons));
     if (*words.dev_check) return doing.dev_check(words.which);
     return doing.check(words.which, words.watch);
 }

@@ -20,8 +20,9 @@ struct PracticeWords {
 
 void add_practice(CLI::App& app, PracticeWords& words);
 bool asked_for_practice(const PracticeWords& words);
-// Returns the exit code. The program exercise-checks is in `built`, and the learner's files are in `work`.
+// Returns the exit code. `built` has the program exercise-checks, `lessons` has the programs of the lessons,
+// and `work` has the learner's files.
 int practice(const PracticeWords& words, const Flags& flags, const std::string& built,
-             const std::string& work);
+             const std::string& lessons, const std::string& work);
 
 }  // namespace tally::lesson

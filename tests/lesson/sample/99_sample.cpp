@@ -1,18 +1,14 @@
-// Shows a small lesson with all kinds of events, for tests of the kit. The environment variable SAMPLE_LESSON
-// makes the lesson fail in a chosen way.
+// A small lesson with all kinds of events, for tests of the kit. The environment variable SAMPLE_LESSON makes
+// it fail in a chosen way.
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
-#include "course/kit/lesson.hpp"
+#include "course/kit/talk.hpp"
 
-using namespace tally::lesson;
-
-namespace {
-
-std::string behaviour() {
+static std::string behaviour() {
     const char* asked = std::getenv("SAMPLE_LESSON");
     return asked == nullptr ? "" : asked;
 }
@@ -22,14 +18,15 @@ struct Unfinished {  // a variable without a gradient
     double grad() const { throw std::logic_error("no gradient"); }
 };
 
-template <class S> void sample() {
-    const std::vector<S> full{S(-0.3536), S(0.020667), S(-0.6125)};
-    const std::vector<S> sum{S(-1.0608), S(0.062), S(-1.8375)};
+using namespace tally::lesson;
+
+LESSON() {
+    const std::vector<float> full{-0.3536f, 0.020667f, -0.6125f}, sum{-1.0608f, 0.062f, -1.8375f};
 
     step("One loss over all six rows, and its gradient. The σ² of it is ≤ 1.");
     code(2);
-    const S first = S(0.140625);
-    const S second = first * 2;
+    const float first = 0.140625f;
+    const float second = first * 2;
 
     show("w.grad", full);
     show("loss", first + second);
@@ -39,24 +36,19 @@ template <class S> void sample() {
 
     step("Three micro-batches of 2 rows. The gradient is NOT cleared in between.");
     auto rows = table({"rows", "loss", "this micro-batch", "w.grad after it"});
-    for (int k = 0; k < 3; ++k) {
-        rows.row(std::to_string(2 * k) + "-" + std::to_string(2 * k + 1), S(0.1406) - S(k), full, sum);
-    }
+    for (int k = 0; k < 3; ++k)
+        rows.row(say("{}-{}", 2 * k, 2 * k + 1), 0.1406f - static_cast<float>(k), full, sum);
 
-    predict("[-1.0608 0.0620 -1.8375] is the full-batch gradient times",
-            {right("3"), wrong("1", "Nothing was cleared."), wrong("2", "That is the rows of a micro-batch."),
-             wrong("6", "That is the rows of all."), wrong("no fixed factor", "Every row is there once.")},
-            hint("Which rows are in it?", "Compare the weights of a row."),
-            "each mean is divided by 2, the full one by 6");
+    ask("the-factor");
     if (behaviour() == "abort") std::abort();
     if (behaviour() == "throws") throw std::runtime_error("[matmul] inner sizes differ: (2, 3) x (4)");
     if (behaviour() == "skips") skip("not today");
-    const std::vector<S> thrice{full[0] * 3, full[1] * 3, full[2] * 3};
+    const std::vector<float> thrice{full[0] * 3, full[1] * 3, full[2] * 3};
     check_close("sum of three = 3 x full", sum, thrice, 1.1e-6);
 
+    const auto ask_for_a_number = [] { ask("half"); };  // in a line that does not count as a step
     if (behaviour() == "typed")
-        predict("Half of 5 is", {right(2.5).within(0.01), wrong(5, "That is the sum.")},
-                hint("What is twice that?", "5 / 2."), "5 / 2");
+        ask_for_a_number();
     else
         step("The way there.");
     double total = 0;
@@ -71,11 +63,4 @@ template <class S> void sample() {
     step("A cloud.");
     note("Points in the plane, one mark for each series.");
     plot("a cloud", {{"noise", {0, 1, 2, 3}, {1, -1, 2, 0}}, {"truth", {1.5}, {0.5}}});
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-    return run(argc, argv, {.number = 99, .slug = "sample", .title = "a sample", .minutes = 1, .steps = 5},
-               sample<float>, sample<double>);
 }
