@@ -70,7 +70,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     show("tr(Sigma), |G|^2, noise scale", {solved, rest, solved / rest});
 
     step("Micro-batches of a window: {}, items in each: {}.", n, b);
-    note("It measures |g|^2 twice: of the first micro-batch, and of all items.");
+    note("The window measures |g|^2 twice: of the first micro-batch, and of all items.");
     Sgd<real> sgd({w}, {.learning_rate = 0});
     code(3);
     Window<real> window(sgd, {.noise = true});
