@@ -1,4 +1,4 @@
-// Loads the images of lesson 16, and compares the weights of two networks.
+// Loads the images of lesson 22, and compares the weights of two networks.
 #pragma once
 
 #include <cstdio>

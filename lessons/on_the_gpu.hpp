@@ -1,4 +1,4 @@
-// Measurements of lesson 22: one product, and one epoch of lesson 16's network, on either device.
+// Measurements of lesson 31: one product, and one epoch of lesson 22's network, on either device.
 #pragma once
 
 #include <chrono>
@@ -72,7 +72,7 @@ inline Epoch train(const Pictures<real>& pictures, std::int64_t count, Device de
     return done;
 }
 
-// The default is a tenth of lesson 16's images, and leaves half a batch over. TALLY_IMAGES=160 takes 1 s.
+// The default is a tenth of lesson 22's images, and leaves half a batch over. TALLY_IMAGES=160 takes 1 s.
 inline std::int64_t images_wanted() {
     const char* wanted = std::getenv("TALLY_IMAGES");
     const std::int64_t images = wanted ? std::atoll(wanted) : 6432;

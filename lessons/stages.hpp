@@ -1,4 +1,4 @@
-// A model whose layers h = tanh(h W) are the stages of a pipe, and pictures of timetables. Lessons 25 and 37.
+// A model whose layers h = tanh(h W) are the stages of a pipe, and pictures of timetables. Lessons 36 and 37.
 #pragma once
 
 #include <set>

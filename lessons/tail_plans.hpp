@@ -1,4 +1,4 @@
-// Defines the published program of lesson 11, and two plans: one measures the weights of rows, one fits data.
+// Defines the published program of lesson 10, and two plans: one measures the weights of rows, one fits data.
 #pragma once
 
 #include <functional>

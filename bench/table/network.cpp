@@ -111,7 +111,7 @@ Numbers moved(const Numbers& from, Numbers to) {
     return to;
 }
 
-// Runs an epoch as in lesson 16, without shuffling. Makes one update for each 64 pictures, and one update for
+// Runs an epoch as in lesson 22, without shuffling. Makes one update for each 64 pictures, and one update for
 // the last 32 pictures. The next epoch continues from the state after this epoch.
 Row epoch_row(std::int64_t count) {
     const Mlp mlp{.micro = 16};

@@ -65,7 +65,7 @@ Planned planned(const char* name, const char* what, const detail::Product& p, do
 
 }  // namespace
 
-// The matrices have sizes that occur in the network of lesson 16 and in a deep network.
+// The matrices have sizes that occur in the network of lesson 22 and in a deep network.
 std::vector<Planned> product_rows() {
     const auto large = [](const char* name, const char* what, const detail::Product& p) {
         return planned(name, what, p, 0.9, 1);

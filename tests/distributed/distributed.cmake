@@ -57,9 +57,9 @@ set_tests_properties(distributed/scenes PROPERTIES TIMEOUT 120 COST 30 PROCESSOR
 
 # A lesson on several ranks starts the launcher itself.
 if(TALLY_COURSE)
-    foreach(lesson IN ITEMS 24_across_processes 25_the_pipe)
+    foreach(lesson IN ITEMS 34_across_processes 36_the_pipe)
         foreach(ranks IN ITEMS 1 2 3 5)
-            if(lesson STREQUAL "25_the_pipe" AND ranks EQUAL 1)
+            if(lesson STREQUAL "36_the_pipe" AND ranks EQUAL 1)
                 continue()  # the lesson on pipes requires several stages
             endif()
             set(test distributed/lesson_${lesson}_${ranks})
@@ -71,7 +71,7 @@ if(TALLY_COURSE)
     if(tally_has_mpi)
         set(launcher "${MPIEXEC_EXECUTABLE}")
     endif()
-    tally_add_script(distributed/lesson distributed/lesson_test.py $<TARGET_FILE:lesson_24_across_processes> ${launcher})
+    tally_add_script(distributed/lesson distributed/lesson_test.py $<TARGET_FILE:lesson_34_across_processes> ${launcher})
     set_tests_properties(distributed/lesson PROPERTIES TIMEOUT 120 PROCESSORS 2)
 endif()
 

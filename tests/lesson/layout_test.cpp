@@ -204,12 +204,12 @@ TEST_CASE("lines_of: a check shows its result") {
     const Check failed{.name = "peak",
                        .ok = false,
                        .detail = "got 9, expected 4",
-                       .file = "lessons/20_checkpointing.cpp",
+                       .file = "lessons/28_checkpointing.cpp",
                        .line = 58};
     CHECK(laid_out(failed) == R"(
        [FAIL] peak
             got 9, expected 4
-            lessons/20_checkpointing.cpp:58
+            lessons/28_checkpointing.cpp:58
 )");
 }
 

@@ -3,7 +3,7 @@
 Usage: printed_test.py LESSON_PROGRAM          compares one lesson
        printed_test.py --write BUILD           writes all files again after an intended change
 
-Lessons run in float64 on the CPU, lesson 22 on the simulated device. A line has the step, the event, the beginning of the text and a
+Lessons run on the CPU, lesson 31 on the simulated device. A line has the step, the event, the beginning of the text and a
 digest of the whole text. Values that depend on the processor, the compiler or the time are left out: progress, times, and digits of a
 number that are not shown. Checks (counted at the end), reveals (which repeat their prediction) and source lines are left out as well.
 """
