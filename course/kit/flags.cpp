@@ -64,7 +64,7 @@ void add_flags(CLI::App& app, Flags& flags) {
 
 void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only) {
     for (const auto& [name, meaning] : parameter_names()) {
-        bool with_commas = name == "split" || name == "values";
+        bool with_commas = name == "values";
         std::string says = meaning, group = "Parameters (each lesson's --help lists its own)";
         if (only != nullptr) {
             const auto own = std::find_if(only->begin(), only->end(), [&, &called = name](const auto& one) {

@@ -189,7 +189,7 @@ std::string json_line(const Event& event, const Lesson& lesson, int digits) {
 }
 
 namespace {
-const char* const kinds[] = {"whole", "real", "parts", "several"};
+const char* const kinds[] = {"whole", "real", "several"};
 
 Json parameters_of(const Lesson& lesson) {
     Json all = Json::array();

@@ -33,11 +33,6 @@ bool read(const std::string& text, Kind kind, double& number) {
 }
 
 bool allowed(const LessonParameter& parameter, const std::vector<double>& numbers) {
-    if (parameter.kind == Kind::parts) {
-        double sum = 0;
-        for (const double part : numbers) sum += part;
-        return sum == parameter.most && *std::min_element(numbers.begin(), numbers.end()) >= 1;
-    }
     if (numbers.size() != parameter.usual.size()) return false;
     if (!parameter.among.empty())
         return std::find(parameter.among.begin(), parameter.among.end(), numbers[0]) != parameter.among.end();
@@ -90,15 +85,6 @@ LessonParameter real_number(std::string_view name, std::string_view meaning, dou
             .most = most};
 }
 
-LessonParameter parts_of(std::string_view name, std::string_view meaning, const std::vector<int>& usual) {
-    LessonParameter parameter{
-        .name = std::string(name), .meaning = std::string(meaning), .kind = Kind::parts};
-    parameter.usual.assign(usual.begin(), usual.end());
-    parameter.least = 1;
-    for (const double part : parameter.usual) parameter.most += part;
-    return parameter;
-}
-
 LessonParameter several(std::string_view name, std::string_view meaning, const std::vector<int>& usual,
                         int least, int most) {
     LessonParameter parameter{
@@ -111,7 +97,6 @@ LessonParameter several(std::string_view name, std::string_view meaning, const s
 const std::vector<std::pair<std::string, std::string>>& parameter_names() {
     static const std::vector<std::pair<std::string, std::string>> names{
         {"micro", "micro-batches"},
-        {"split", "sizes of the micro-batches, with commas"},
         {"rate", "learning rate"},
         {"items", "items, or layers"},
         {"steps", "updates"},
@@ -121,12 +106,8 @@ const std::vector<std::pair<std::string, std::string>>& parameter_names() {
 }
 
 std::string range_of(const LessonParameter& parameter) {
-    if (parameter.kind == Kind::parts)
-        return fmt::format("whole numbers from 1 up, with commas, that add up to {}",
-                           plainly(parameter.most));
     if (parameter.kind == Kind::several && parameter.usual.size() > 1)
-        return fmt::format("{} whole numbers from {} to {}, with commas",
-                           to_text(static_cast<std::int64_t>(parameter.usual.size())),
+        return fmt::format("{} whole numbers from {} to {}, with commas", parameter.usual.size(),
                            plainly(parameter.least), plainly(parameter.most));
     std::vector<std::string> words;
     for (const double number : parameter.among) words.push_back(plainly(number));
@@ -168,16 +149,16 @@ Settings settings_of(const std::vector<LessonParameter>& parameters,
 }
 
 double Setting::number(bool whole) const {
-    if (kind_ == Kind::parts || kind_ == Kind::several)
-        throw std::logic_error(fmt::format("[setting] '{}' is {}; read it as std::vector<std::int64_t>",
-                                           name_, kind_ == Kind::parts ? "parts" : "several numbers"));
+    if (kind_ == Kind::several)
+        throw std::logic_error(
+            fmt::format("[setting] '{}' is several numbers; read it as std::vector<std::int64_t>", name_));
     if (whole && kind_ == Kind::real)
         throw std::logic_error(fmt::format("[setting] '{}' is a real number; read it as double", name_));
     return values_.at(0);
 }
 
 Setting::operator std::vector<std::int64_t>() const {
-    if (kind_ != Kind::parts && kind_ != Kind::several)
+    if (kind_ != Kind::several)
         throw std::logic_error(fmt::format("[setting] '{}' is one number; read it as int or double", name_));
     return {values_.begin(), values_.end()};
 }

@@ -13,13 +13,13 @@
 namespace tally::lesson {
 
 struct LessonParameter {
-    enum class Kind : std::uint8_t { whole, real, parts, several };
+    enum class Kind : std::uint8_t { whole, real, several };
 
     std::string name;     // "micro" for --micro; one of parameter_names()
     std::string meaning;  // "micro-batches of the six rows"
     Kind kind = Kind::whole;
     std::vector<double> usual = {};  // the default
-    double least = 0, most = 0;      // the range of each number; for Kind::parts, `most` is the sum
+    double least = 0, most = 0;      // the range of each number
     std::vector<double> among = {};  // the allowed values; empty: all in the range
 };
 
@@ -28,8 +28,6 @@ LessonParameter one_of(std::string_view name, std::string_view meaning, int usua
                        const std::vector<int>& among);
 LessonParameter real_number(std::string_view name, std::string_view meaning, double usual, double least,
                             double most);
-// Declares a list of positive sizes, such as --split 3,2,1. The sum must equal the sum of the default sizes.
-LessonParameter parts_of(std::string_view name, std::string_view meaning, const std::vector<int>& usual);
 // Declares a list of whole numbers, such as --values 2,-3,11. The list must be as long as the default.
 LessonParameter several(std::string_view name, std::string_view meaning, const std::vector<int>& usual,
                         int least, int most);
@@ -38,7 +36,7 @@ LessonParameter several(std::string_view name, std::string_view meaning, const s
 const std::vector<std::pair<std::string, std::string>>& parameter_names();
 
 std::string range_of(const LessonParameter& parameter);  // "1, 2, 3 or 6", "a number from 0.01 to 1"
-std::string usual_of(const LessonParameter& parameter);  // "4,2"
+std::string usual_of(const LessonParameter& parameter);  // "2,-3,11"
 
 using Settings = std::map<std::string, std::vector<double>, std::less<>>;
 // `given` maps the names of flags to the values that the learner typed. Other parameters have default values.
@@ -47,7 +45,7 @@ Settings settings_of(const std::vector<LessonParameter>& parameters,
                      const std::map<std::string, std::string>& given);
 
 // Stores the value of a parameter and converts the value to int, double or a vector, for example by
-// const int n = setting("micro") or const std::vector<std::int64_t> sizes = setting("split").
+// const int n = setting("micro") or const std::vector<std::int64_t> sizes = setting("values").
 // Throws std::logic_error if the parameter's kind does not permit the conversion.
 class Setting {
 public:

@@ -1,10 +1,8 @@
-// Builds sentences with numbers and plurals.
+// Fills values into sentences.
 #include "course/kit/wording.hpp"
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cctype>
 #include <stdexcept>
 
 #include "course/kit/lesson.hpp"
@@ -37,17 +35,6 @@ std::string filled(std::string_view pattern, const std::vector<Filling>& filling
     return text;
 }
 
-std::string to_text(std::int64_t n) {
-    static constexpr std::array words{"no",    "one",   "two",  "three", "four",   "five",  "six",
-                                      "seven", "eight", "nine", "ten",   "eleven", "twelve"};
-    return n >= 0 && n < std::int64_t(words.size()) ? words[std::size_t(n)] : std::to_string(n);
-}
-
-std::string capital(std::string text) {
-    if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-    return text;
-}
-
 namespace {
 std::string of_one(const std::string& things) {
     if (things.ends_with("ries")) return things.substr(0, things.size() - 3) + "y";
@@ -59,26 +46,10 @@ std::string many(std::int64_t n, const std::string& things) {
     return std::to_string(n) + " " + (n == 1 ? of_one(things) : things);
 }
 
-std::string many_in_words(std::int64_t n, const std::string& things) {
-    return to_text(n) + " " + (n == 1 ? of_one(things) : things);
-}
-
-std::string times(std::int64_t n) { return n == 1 ? "once" : n == 2 ? "twice" : to_text(n) + " times"; }
-
-std::string one_in(std::int64_t k) { return k == 1 ? "all" : "1/" + std::to_string(k); }
-
-std::string times_of(double factor) { return factor == 1 ? "just" : Filling(factor).text + " times"; }
-
 std::string list_of(const std::vector<std::string>& words, std::string_view last) {
     std::string text;
     for (std::size_t i = 0; i < words.size(); ++i)
         text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " " + std::string(last) + " ") + words[i];
-    return text;
-}
-
-std::string sum_of(const std::vector<std::int64_t>& sizes) {
-    std::string text;
-    for (const std::int64_t size : sizes) text += (text.empty() ? "" : " + ") + std::to_string(size);
     return text;
 }
 

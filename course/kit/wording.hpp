@@ -1,4 +1,4 @@
-// Builds sentences with numbers and plurals: "three micro-batches of 2 rows", "one micro-batch of 6 rows".
+// Fills values into sentences: say("{} of {}", "means", 3) returns "means of 3".
 #pragma once
 
 #include <concepts>
@@ -32,16 +32,8 @@ template <class... T> std::string say(std::string_view pattern, const T&... fill
     return filled(pattern, {Filling(fillings)...});
 }
 
-std::string to_text(std::int64_t n);     // "three"; numbers from 13 on become digits
-std::string capital(std::string words);  // "Three"
-// The argument `things` is a plural noun that ends in s. If n is 1, these functions use the singular noun.
-std::string many(std::int64_t n, const std::string& things);           // "2 rows", "1 row"
-std::string many_in_words(std::int64_t n, const std::string& things);  // "two rows", "one row"
-std::string times(std::int64_t n);                                     // "once", "twice", "three times"
-std::string one_in(std::int64_t k);                                    // "1/3"; "all" for 1
-std::string times_of(double factor);                                   // "0.1 times"; "just" for 1
+// The argument `things` is a plural noun that ends in s. If n is 1, the function uses the singular noun.
+std::string many(std::int64_t n, const std::string& things);                        // "2 rows", "1 row"
 std::string list_of(const std::vector<std::string>& words, std::string_view last);  // "1, 2 or 3"
-
-std::string sum_of(const std::vector<std::int64_t>& sizes);  // "4 + 2"
 
 }  // namespace tally::lesson

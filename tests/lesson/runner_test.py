@@ -206,7 +206,7 @@ def test_usage(runner, sample):
                           ["bench"], ["web"], ["reset"], ["check", "--wach"]):
             result = course.run(*arguments)
             assert result.returncode == 2 and result.stdout == "" and result.stderr.count("\n") == 1, (arguments, result)
-        for empty in (["--micro", ""], ["--micro="], ["--split=", "--quiet"]):
+        for empty in (["--micro", ""], ["--micro="], ["--values=", "--quiet"]):
             result = course.run("run", "divide", *empty)
             assert result.returncode == 2 and "missing" in result.stderr, (empty, result)
         help_text = course.run("--help")
@@ -276,7 +276,7 @@ def test_flags_before_and_after_the_command_reach_the_lesson(runner, sample):
             assert not any(word.startswith("--device") for word in words), "each lesson has its own default"
         course.run("run", "divide", "--device", "cuda", "--micro", "6")
         words = course.words_of(7, "divide")
-        assert "--device=cuda" in words and "--micro=6" in words and not any(word.startswith(("--rate", "--split")) for word in words), words
+        assert "--device=cuda" in words and "--micro=6" in words and not any(word.startswith(("--rate", "--values")) for word in words), words
 
 
 def test_done_requires_answers_and_checks(runner, sample):

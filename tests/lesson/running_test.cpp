@@ -85,38 +85,23 @@ TEST_CASE("Running: the end is shown when a lesson stops in a hidden step") {
 TEST_CASE("setting: converts only to the declared kind of parameter") {
     Lesson changed = two_steps;
     changed.parameters = {learning_rate(1, 0.1, 2), equal_micro_batches(),
-                          parts_of("split", "rows of each micro-batch", {4, 2}),
                           several("values", "a and b", {2, -3}, -9, 9)};
     const Stage stage(1, changed);
     const double rate = setting("rate");
     const int micro = setting("micro");
     const double as_double = setting("micro");
-    const std::vector<std::int64_t> split = setting("split");
     CHECK(rate == 1);
     CHECK(micro == 3);
     CHECK(as_double == 3);
-    CHECK(split == std::vector<std::int64_t>{4, 2});
     const std::vector<std::int64_t> values = setting("values");
     CHECK(values == std::vector<std::int64_t>{2, -3});
     // A real number cannot be read as int, even if the value is whole.
     CHECK_THROWS_WITH(int(setting("rate")), "[setting] 'rate' is a real number; read it as double");
-    CHECK_THROWS_WITH(int(setting("split")),
-                      "[setting] 'split' is parts; read it as std::vector<std::int64_t>");
     CHECK_THROWS_WITH(double(setting("values")),
                       "[setting] 'values' is several numbers; read it as std::vector<std::int64_t>");
     CHECK_THROWS_WITH(std::vector<std::int64_t>(setting("micro")),
                       "[setting] 'micro' is one number; read it as int or double");
     CHECK_THROWS_WITH(int(setting("steps")), "[setting] the lesson does not declare a parameter 'steps'");
-}
-
-TEST_CASE("Toy: exact_means equal quotients of integers") {
-    const Stage stage;
-    const Toy toy;
-    CHECK(toy.exact_means(0, 6) == std::vector<double>{-21216 / 60000.0, 1240 / 60000.0, -36750 / 60000.0});
-    CHECK(toy.exact_means(5, 6) == std::vector<double>{-0.2466, -0.5010, -1.4250});
-    CHECK(toy.exact_means(1, 3) == std::vector<double>{-0.25, 0.75, -1.1875});
-    const std::vector<double> printed = tally::lesson::values(tally::mean(toy.x, 0).value());
-    for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(printed[i] - toy.exact_means(0, 6)[i]) < 1e-6);
 }
 
 TEST_CASE("table: is shown before the next event") {

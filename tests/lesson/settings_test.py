@@ -25,20 +25,7 @@ def run(lesson, *words):
     return subprocess.run([lesson, *DEVICE, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=clean_environment())
 
 
-def cut(chance, total):
-    """Returns a random split of total into positive parts. All splits are equally likely."""
-    sizes = [1]
-    for _ in range(total - 1):
-        if chance.random() < 0.5:
-            sizes.append(1)
-        else:
-            sizes[-1] += 1
-    return ",".join(map(str, sizes))
-
-
 def drawn(chance, parameter):
-    if parameter["kind"] == "parts":
-        return cut(chance, int(parameter["most"]))
     if parameter["kind"] == "several":
         return ",".join(str(chance.randint(int(parameter["least"]), int(parameter["most"]))) for _ in parameter["usual"])
     if parameter["among"]:
@@ -49,9 +36,6 @@ def drawn(chance, parameter):
 
 
 def ends(parameter):
-    if parameter["kind"] == "parts":
-        total = int(parameter["most"])
-        return [f"{total}", ",".join(["1"] * total), f"1,{total - 1}", f"{total - 1},1"]
     if parameter["kind"] == "several":
         all_of = [",".join([f"{number:g}"] * len(parameter["usual"])) for number in (parameter["least"], parameter["most"], max(parameter["least"], 0))]
         return [*all_of, ",".join(f"{number:g}" for number in (parameter["least"], parameter["most"], *parameter["usual"])[:len(parameter["usual"])])]
@@ -65,8 +49,7 @@ def invalid_texts(parameter):
         count = len(parameter["usual"])
         return [",".join([f"{most + 1}"] * count), ",".join([f"{int(parameter['least']) - 1}"] * count), ",".join([f"{most}"] * (count + 1)),
                 "nan", "three", "", "1,,2", "0x1", "1.5", "-", "1-", "--1"]
-    over = f"{most},1" if parameter["kind"] == "parts" else f"{most + 1}"
-    return [over, "0", "-1", "nan", "inf", "three", "1e999", "", "1,,2", "0x1", *(["1.5"] if parameter["kind"] != "real" else [])]
+    return [f"{most + 1}", "0", "-1", "nan", "inf", "three", "1e999", "", "1,,2", "0x1", *(["1.5"] if parameter["kind"] != "real" else [])]
 
 
 def settings(chance, parameters):
@@ -111,7 +94,7 @@ def main(lesson, schema, seed):
         wrong += [f"{' '.join(words)}: {fault}" for fault in faults_of(lesson, schema, words, parameters)]
     taken = {parameter["name"] for parameter in parameters}
     help_text = run(lesson, "--help").stdout
-    for name in ("micro", "split", "rate", "items", "steps", "ranks", "values"):
+    for name in ("micro", "rate", "items", "steps", "ranks", "values"):
         if (f"--{name} " in help_text) != (name in taken):
             wrong.append(f"--help and --describe disagree on --{name}")
         parameter = next((parameter for parameter in parameters if parameter["name"] == name), None)
