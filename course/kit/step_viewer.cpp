@@ -208,7 +208,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
     const std::string what =
         prediction.is_typed ? "a number, ENTER" : fmt::format("1-{}", prediction.options.size());
     std::string typed;
-    for (bool resumed = false;;) {
+    for (bool resumed = false, explained = false;;) {
         const char* begin = again ? "once more," : prediction.is_typed ? "type" : "answer";
         std::string line = fmt::format("       {} {} (h hint, ? keys, s skip) > ", begin, what);
         if (mode().presents)
@@ -223,8 +223,16 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
             write(prediction.is_typed ? "\n" : fmt::format("{}\n", press.digit));
             return {Move::next, std::move(one)};
         }
-        write("\n");
         const bool goes_on = press.key == Key::next && (press.byte == ' ' || typed.empty());
+        const bool has_no_meaning = (press.key == Key::next && !(mode().presents && goes_on)) ||
+                                    press.key == Key::checks || press.key == Key::digit ||
+                                    press.key == Key::other;
+        if (has_no_meaning && typed.empty() && explained) {  // writes the same line again, not one more
+            write("\r");
+            continue;
+        }
+        explained = explained || has_no_meaning;
+        write("\n");
         switch (mode().presents && goes_on ? Key::skip : press.key) {
             case Key::skip:
             case Key::page_down:
