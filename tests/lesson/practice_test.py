@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 from terminal_driver import Terminal, clean_environment, have_terminals, run_tests
 
@@ -14,6 +15,10 @@ ANSWER = re.compile(r"^(?:void|int|double|std::|Tensor|Numbers).*?^}$", re.M | r
 
 FULL_DISK = ("import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
              "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2); os.execv(sys.argv[2], sys.argv[2:])")
+
+ROOT = Path(__file__).resolve().parents[2]
+LESSONS = len(list(ROOT.glob("lessons/[0-9]*.md")))
+EXERCISES = len(list(ROOT.glob("exercises/[0-9]*")))
 
 
 class Learner:
@@ -116,10 +121,10 @@ def test_other_right_answers_pass(runner):
             result = learner.run("check", slug)
             assert result.returncode == 0 and "[ok]" in result.stdout, result
         score = learner.run("score").stdout
-        assert "3 of 27 passed" in score and re.search(r"4  divide .* passed  1 try$", score, re.M), score
+        assert f"3 of {EXERCISES} passed" in score and re.search(r"4  divide .* passed  1 try$", score, re.M), score
         assert re.search(r"20  two-segments .* passed  1 try, answer shown$", score, re.M), score
         states = {line["slug"]: line["state"] for line in map(json.loads, learner.run("score", "--json").stdout.splitlines()[1:])}
-        assert len(states) == 27 and states["divide"] == "passed" and states["ring"] == "open", states
+        assert len(states) == EXERCISES and states["divide"] == "passed" and states["ring"] == "open", states
         learner.run("check")
         assert os.path.exists(learner.path("newest_first")), "the next exercise that has not passed"
 
@@ -214,8 +219,8 @@ def test_reset_keeps_the_learners_file(runner):
 
 def test_an_unknown_exercise_suggests_the_most_similar(runner):
     with Learner(runner) as learner:
-        for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), "1 to 27"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "'t' could be the-tail, tokens, two-passes, two-segments (./learn score)"), (("hint", "xyzzy"), "no exercise 'xyzzy' (./learn score)"), (("check", "NaN"), "no exercise 'NaN' (./learn score)"),
-                            (("check", "9" * 30), "there are 1 to 27"), (("reset",), "./learn score the exercises"), (("check", "--micro", "3"), "exercises have no parameters"),
+        for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), f"1 to {EXERCISES}"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "'t' could be the-tail, tokens, two-passes, two-segments (./learn score)"), (("hint", "xyzzy"), "no exercise 'xyzzy' (./learn score)"), (("check", "NaN"), "no exercise 'NaN' (./learn score)"),
+                            (("check", "9" * 30), f"there are 1 to {EXERCISES}"), (("reset",), "./learn score the exercises"), (("check", "--micro", "3"), "exercises have no parameters"),
                             (("check", "--seed", "18446744073709551616"), "0 to 18446744073709551615")):
             result = learner.run(*words)
             assert result.returncode == 2 and part in result.stderr and result.stdout == "", result
@@ -234,7 +239,7 @@ def test_a_broken_line_is_reported_and_the_others_count(runner):
         with open(learner.work + "/answers", "a", encoding="utf-8") as answers:
             answers.write(broken)
         result = learner.run("score")
-        assert result.returncode == 0 and "is not an answer" in result.stderr and "1 of 27 passed" in result.stdout, result
+        assert result.returncode == 0 and "is not an answer" in result.stderr and f"1 of {EXERCISES} passed" in result.stdout, result
         assert "Hint 2 " in learner.run("hint", "ring").stdout
         assert learner.log() == ["divide hint", "divide passed", "ring hint", "ring hint"]
 
@@ -274,12 +279,16 @@ def test_score_includes_lessons(runner):
         with open(learner.work + "/answers", "w", encoding="utf-8") as file:
             file.write("what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion\n")
             for number, how in ((1, "right"), (2, "wrong"), (2, "right"), (3, "skipped")):
-                file.write(f"question\tdivide\t{number}\t{how}\t\t\t\t\n")
-        assert "0 of 33 lessons are done; 2 questions answered, 1 of them at once, 1 at the second try" in learner.run("score").stdout
+                file.write(f"question\tdivide\t{number}\t{how}\t\t\t\tWhy?\n")
+        assert f"0 of {LESSONS} lessons are done; 2 questions answered, 1 of them at once, 1 at the second try" in learner.run("score").stdout
+        assert "to repeat: question 2 of divide: Why?" in learner.run("score").stdout
+        with open(learner.work + "/answers", "a", encoding="utf-8") as file:
+            file.write("question\tdivide\t2\tright\t\t\t\tWhy?\n")
+        assert "to repeat" not in learner.run("score").stdout, "a question that is answered at once need not be repeated"
         check_divide(learner, "    (mean(matmul(x, w))).backward();")
-        assert "1 of 33 lessons are done" in learner.run("score").stdout, "solving the exercise of a lesson completes the lesson"
+        assert f"1 of {LESSONS} lessons are done" in learner.run("score").stdout, "solving the exercise of a lesson completes the lesson"
         first = json.loads(learner.run("score", "--json").stdout.splitlines()[0])
-        assert first == {"v": 1, "lessons": 33, "done": 1, "questions": 2, "at_once": 1, "later": 1}, first
+        assert first == {"v": 1, "lessons": LESSONS, "done": 1, "questions": 3, "at_once": 2, "later": 1}, first
 
 
 def test_a_pass_is_kept_until_reset(runner):
@@ -289,9 +298,9 @@ def test_a_pass_is_kept_until_reset(runner):
         for text, code, passed in ((head(learner, "divide") + learner.answer("divide"), 0, 1), (start, 1, 1), ("nothing", 1, 1)):
             learner.write("divide", text)
             assert learner.run("check", "divide").returncode == code
-            assert f"{passed} of 27 passed" in learner.run("score").stdout, (text, learner.log())
+            assert f"{passed} of {EXERCISES} passed" in learner.run("score").stdout, (text, learner.log())
         learner.run("reset", "divide", "--yes")
-        assert "0 of 27 passed" in learner.run("score").stdout
+        assert f"0 of {EXERCISES} passed" in learner.run("score").stdout
 
 
 def test_a_full_disk_is_not_an_error_of_the_answer(runner):

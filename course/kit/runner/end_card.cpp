@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "course/kit/page.hpp"
 #include "course/kit/text.hpp"
 
@@ -44,6 +46,9 @@ std::vector<std::string> end_card(const Ending& ending, const Style& style) {
     if (!ending.answers.empty() && !ending.done)
         add("Open",
             fmt::format("Questions were skipped: ./learn run {} asks them again.", ending.lesson.slug));
+    const std::size_t bar = 20, full = bar * ending.lessons_done / std::max<std::size_t>(ending.lessons, 1);
+    add("So far", fmt::format("{}{}  {} of {} lessons", std::string(full, '#'), std::string(bar - full, '-'),
+                              ending.lessons_done, ending.lessons));
     if (ending.next == nullptr) {
         add("Next", "That was the last lesson. ./learn score shows your results.");
     } else {

@@ -15,6 +15,7 @@ struct Ending {
     const Lesson* next;                 // the next lesson that is not done; nullptr: all are done
     std::vector<AnswerRecord> answers;  // of this run
     bool done;
+    std::size_t lessons_done, lessons;
 };
 
 std::vector<std::string> end_card(const Ending& ending, const Style& style);

@@ -243,7 +243,12 @@ private:
         }
         if (next == nullptr) next = first_open();
         if (next != nullptr && next->slug == lesson.slug) next = nullptr;
-        for (const auto& line : end_card({lesson, next, answers, answers_.done(lesson.slug)}, mode_.style))
+        const auto done =
+            static_cast<std::size_t>(std::count_if(programs_.begin(), programs_.end(), [&](const auto& each) {
+                return answers_.done(each.lesson.slug);
+            }));
+        for (const auto& line : end_card(
+                 {lesson, next, answers, answers_.done(lesson.slug), done, programs_.size()}, mode_.style))
             print(line);
     }
 

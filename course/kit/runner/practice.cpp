@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -190,6 +191,26 @@ private:
         print(fmt::format("{} of {} lessons are done; {} answered, {} of them at once, {} at the second try",
                           done, lessons.size(), many(all.asked - all.skipped, "questions"), all.at_once,
                           all.later));
+        for (const auto& [lesson, path] : lessons) {
+            struct Asked {
+                std::string last, question;
+                bool missed = false;
+            };
+            std::map<std::string, Asked> questions;  // by number
+            for (const auto& answer : notebook_.answers().all()) {
+                if (answer.what != "question" || answer.of != lesson.slug) continue;
+                Asked& asked = questions[answer.number];
+                if (answer.how == "wrong") asked.missed = true;
+                if (answer.how == "right" && asked.last != "wrong") asked.missed = false;  // at once
+                asked.last = answer.how;
+                asked.question = answer.question;
+            }
+            for (const auto& [number, asked] : questions)
+                if (asked.missed)
+                    say(fmt::format("  to repeat: question {} of {}: {}", number, lesson.slug,
+                                    asked.question),
+                        4);
+        }
     }
 
     const Exercise* next() {
