@@ -29,12 +29,10 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         if (look.runs([&] { yours.times_backward(factor, dy, {place, how}); }))
             look.equal("gradient", place, wanted);
     };
-    look_at("factor 3, dy [1 2], Write::set, at a place that holds [0 0]", 3, {1, 2}, {0, 0}, Write::set);
-    look_at("factor 3, dy [1 2], Write::add, at a place that holds [10 30]", 3, {1, 2}, {10, 30}, Write::add);
-    look_at("factor 3, dy [1 2], Write::set, at a place that holds the rubbish [7 7]", 3, {1, 2}, {7, 7},
-            Write::set);
-    look_at("factor 3, dy [1 2], Write::set, at a place that holds no numbers at all (NaN)", 3, {1, 2},
-            {nan, nan}, Write::set);
+    look_at("factor 3, dy [1 2], Write::set, and [0 0] in to.dst", 3, {1, 2}, {0, 0}, Write::set);
+    look_at("factor 3, dy [1 2], Write::add, and [10 30] in to.dst", 3, {1, 2}, {10, 30}, Write::add);
+    look_at("factor 3, dy [1 2], Write::set, and old numbers [7 7] in to.dst", 3, {1, 2}, {7, 7}, Write::set);
+    look_at("factor 3, dy [1 2], Write::set, and NaN in to.dst", 3, {1, 2}, {nan, nan}, Write::set);
     for (int draw = 0; draw < 4; ++draw) {
         const auto size = static_cast<std::size_t>(look.whole(1, 6));
         const double factor = look.uniform(-2, 2);
@@ -44,16 +42,16 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 }
 
 const exercise::Add add(
-    {.title = "a backward rule that sets or adds",
+    {.title = "a backward function that sets or adds",
      .minutes = 5,
      .lesson = "the-diamond",
-     .hints = {"A place for a gradient was never filled with zeros. What does 0 * NaN give?",
-               "There are two cases, and to.how says which: compare it with Write::set.",
-               "With Write::set assign the part, factor * dy[i]; with Write::add assign the sum of what is "
-               "there and the part."},
-     .why = "The first part overwrites, so nobody has to fill places with zeros, and nobody may read what "
-            "lies there. All later parts add. Into hands this decision to each rule, so that none of them "
-            "can forget it."},
+     .hints = {"With Write::set, to.dst can contain NaN. What is 0 * NaN?",
+               "The loop needs two cases. Compare to.how with Write::set. Only one of the two cases may read "
+               "the old number in to.dst[i].",
+               "Compute the part first, the factor times dy[i]. With Write::set, assign the part to "
+               "to.dst[i]. With Write::add, increase to.dst[i] by the part."},
+     .why = "The first part of a gradient overwrites, and each later part adds. So the engine does not need "
+            "to fill the gradient with zeros, and old numbers in memory do no harm."},
     examine, answers);
 
 }  // namespace

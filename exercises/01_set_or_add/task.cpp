@@ -1,10 +1,23 @@
-// Set or add.
+// Write: a backward function that overwrites or adds.
 //
-// A gradient is something that is added up: over the places where a value was used. So whoever computes a part of it is
-// told where it belongs, `to.dst`, and whether it is the first part or a later one, `to.how`. The first part SETS; what
-// lies at that place before means nothing, it may be rubbish or even "not a number". Each later part ADDS.
+// A value that is used in several places gets one part of its gradient from each place. The gradient is
+// the sum of these parts. You write the backward function of y = factor * x, which computes one part of
+// the gradient of x. The numbers of this part are factor * dy[i], where dy is the gradient of y.
 //
-// Write the backward rule of y = factor * x: bring factor * dy[i] to to.dst[i], in the way that to.how says.
+// The function gets the place for the gradient, to.dst, which has as many numbers as dy. It also gets to.how:
+//
+//     Write::set   This is the first part: overwrite to.dst. Its old numbers mean nothing and can be NaN.
+//     Write::add   to.dst contains earlier parts: add this part to them.
+//
+// Example: factor is 3, dy is [1 2], and to.dst is [10 30]. Then to.dst becomes [3 6] with Write::set,
+// and [13 36] with Write::add.
+//
+// The question: may your code read to.dst[i] in both cases?
+//
+// Given:
+//     using Numbers = std::vector<double>;
+//     enum class Write { set, add };
+//     template <class T> struct Into { T& dst; Write how; };
 #include "given.hpp"
 
 void times_backward(double factor, const Numbers& dy, Into<Numbers> to) {
