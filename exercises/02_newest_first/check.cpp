@@ -30,12 +30,12 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
     };
     look_at("x; y = x * x; z = y + x: from z (number 2)", {{}, {0, 0}, {1, 0}}, 2);
     look_at("a, b; c = a * b; d = c + a; e = c * d: from e (number 4)", {{}, {}, {0, 1}, {2, 0}, {2, 3}}, 4);
-    look_at("x; y = x * 2; u = y + x; v = y * u, which takes y first", {{}, {0}, {1, 0}, {1, 2}}, 3);
-    look_at("a; b; c = a + a; d = b * b: from c (number 2), which b has nothing to do with",
-            {{}, {}, {0, 0}, {1, 1}}, 2);
+    look_at("x; y = x * 2; u = y + x; v = y * u: from v (number 3)", {{}, {0}, {1, 0}, {1, 2}}, 3);
+    look_at("a; b; c = a + a; d = b * b: from c (number 2), which does not use b", {{}, {}, {0, 0}, {1, 1}},
+            2);
     Inputs ladder{{}};
     for (int i = 0; i < 12; ++i) ladder.push_back({i, i});
-    look_at("y = x + x, twelve times over: 4096 paths", ladder, 12);
+    look_at("y = x + x, repeated twelve times: 4096 paths", ladder, 12);
     for (int draw = 0; draw < 4; ++draw) {
         Inputs inputs{{}, {}};
         const int size = look.whole(6, 12);
@@ -48,14 +48,13 @@ const exercise::Add add(
     {.title = "the order in which backward visits values",
      .minutes = 10,
      .lesson = "the-diamond",
-     .hints = {"Of all values that wait, which one can be sure that nobody who still waits has used it?",
-               "Whatever uses a value is newer than it. So the one with the largest number is always ready, "
-               "and a waiting list that holds each number once, in order, has it at its end.",
-               "Make `waiting` a std::set<int>; its largest element is where rbegin() points. Erase it, "
-               "visit it, insert its inputs."},
-     .why = "A value is always newer than what it was made of. So the newest one that waits has got all of "
-            "its gradient, and a single pass over the waiting ones, newest first, visits each once: 60 "
-            "visits where there are 2^60 paths."},
+     .hints = {"Several values wait. Which of them cannot be an input of another waiting value?",
+               "A value has a larger number than its inputs, so the waiting value with the largest number is "
+               "complete. Change the line that chooses the next value, and let each value wait only once.",
+               "Make `waiting` a std::set<int>, which keeps each number once, in order. Its last number is "
+               "the largest, and rbegin() points to it. Erase this number, visit it, and insert its inputs."},
+     .why = "A value is newer than its inputs. So the newest waiting value has its complete gradient. If "
+            "backward takes the newest value first, 60 visits are enough for a graph with 2^60 paths."},
     examine, answers);
 
 }  // namespace

@@ -1,18 +1,26 @@
-// Newest first.
+// Repair: the order in which backward visits values.
 //
-// Backward begins at one value and hands gradients on to what it was made of. A value may hand on its gradient only when
-// that is complete: when everybody who used it has been visited. Values have numbers, in the order in which they were made.
+// backward() starts at one value and passes gradients to the inputs of each value that it visits. The
+// gradient of a value is complete when backward() has visited every value that uses it. Only then may
+// backward() visit the value. The number of a value tells when it was computed, so the inputs of a value
+// always have smaller numbers than the value itself:
 //
-//     0: x     1: y = x * x  (inputs 0 and 0)     2: z = y + x  (inputs 1 and 0)     from 2:  2 1 0
+//     0: x     1: y = x * x  (inputs 0 and 0)     2: z = y + x  (inputs 1 and 0)
 //
-// Return the numbers in the order of the visits. Each value comes once, however many paths lead to it, and what `from`
-// was not made of does not come at all. What is written here visits some values too early, and some too often.
+// Return the numbers of the values in the order of the visits. From value 2 this is 2 1 0. Visit each value
+// once, even if several paths lead to it. Do not visit a value that does not contribute to `from`.
+// The code below visits some values too early, and some values several times.
+//
+// The question: which waiting value has a complete gradient for certain?
+//
+// Given:
+//     using Inputs = std::vector<std::vector<int>>;  // inputs[i]: the inputs of value i
 #include "given.hpp"
 
 std::vector<int> order(const Inputs& inputs, int from) {
     std::vector<int> visited, waiting{from};
     while (!waiting.empty()) {
-        const int value = waiting.back();  // which one of those that wait should be next?
+        const int value = waiting.back();
         waiting.pop_back();
         visited.push_back(value);
         for (int input : inputs[static_cast<std::size_t>(value)]) waiting.push_back(input);
