@@ -26,7 +26,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
             look.equal("variance", given, right::item_variance(means, size));
     };
     look_at("the means [1 3] of micro-batches of 4 items", {1, 3}, 4);
-    look_at("the means [1 1 1], which do not scatter at all", {1, 1, 1}, 4);
+    look_at("the equal means [1 1 1] of micro-batches of 4 items", {1, 1, 1}, 4);
     look_at("the means [2 4 6 8] of micro-batches of 1 item", {2, 4, 6, 8}, 1);
     for (int draw = 0; draw < 3; ++draw) {
         const int size = look.whole(2, 8);
@@ -34,9 +34,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
                 size);
     }
     // Independent check: items with the known variance 1/3, cut into windows of 6 micro-batches of 4.
-    look.with(
-        "20000 windows of items spread evenly from -1 to 1, whose variance is 1/3: the mean of your "
-        "estimates");
+    look.with("20000 windows of random items with the variance 1/3: the mean of your estimates");
     double sum = 0;
     const int windows = 20000;
     if (!look.runs([&] {
@@ -57,13 +55,13 @@ const exercise::Add add(
     {.title = "the variance of one item, from the micro-batches",
      .minutes = 10,
      .lesson = "why-a-large-batch",
-     .hints = {"If one item has the variance 12, which variance does the mean over 4 of them have, and how "
-               "do you come back?",
-               "The variance of the means is `squares` divided by N - 1. One item's is larger, by a factor "
-               "that you know.",
-               "Divide `squares` by the number of means less one, and multiply by `size`."},
-     .why = "Var(mean of b) = Var(item) / b, so the scatter between micro-batches, times b, is the noise of "
-            "one item. With the squared gradient beside it that says which batch is worth its time: the "
+     .hints = {"One item has the variance 12. Which variance does a mean over 4 items have, and how do you "
+               "get from that number back to 12?",
+               "The missing step is in the last line. `squares` divided by N - 1 is the variance of a mean "
+               "over `size` items. The variance of one item is larger by a factor that you know.",
+               "Divide `squares` by the number of means minus 1, and multiply the result by `size`."},
+     .why = "A mean over b items has 1/b of the variance of one item. So the variance of the micro-batches' "
+            "means, times b, is the noise of one item. The noise and the squared gradient together give the "
             "noise scale."},
     examine, answers);
 

@@ -1,11 +1,19 @@
-// The noise, read off the micro-batches.
+// Complete: the variance of one item's gradient, from the micro-batches.
 //
-// How large should a batch be? That depends on how noisy a gradient is: on the variance of one item's gradient. If you
-// accumulate, you get that for free. The N micro-batches of a window are N means over `size` items each; they scatter
-// around each other, and a mean over b items has 1/b of the variance of one item.
+// The noise of a gradient is the variance of one item's gradient, and the best batch size depends on it.
+// Accumulation lets you measure this noise without extra work. Each of the N micro-batches of a window
+// has a mean gradient over `size` items. These N means differ from each other because of the noise. (A
+// gradient is a single number here.)
 //
-// Return an estimate of the variance of ONE item, from these N means alone. It shall be right on average: from N means,
-// their own mean included, only N - 1 differences are free.
+// A mean over b items has 1/b of the variance of one item. The N differences from the mean add up to 0,
+// so only N - 1 of them are independent.
+//
+// Return an estimate of the variance of ONE item. The estimate must be right on average. The code below
+// computes `squares`, the sum of the squared differences. The last step is missing.
+//
+// Example: the means are 1 and 3, each over 4 items. Then `squares` is 2, and the estimate is 8.
+//
+// The question: does one item have a larger or a smaller variance than a mean over `size` items?
 #include "given.hpp"
 
 double item_variance(const std::vector<double>& means, int size) {
