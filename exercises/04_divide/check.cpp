@@ -41,14 +41,14 @@ const exercise::Add add(
     {.title = "the full batch's gradient from micro-batches",
      .minutes = 5,
      .lesson = "divide",
-     .hints = {"Three means of two rows each are added up. What would the mean of these three means be?",
-               "Each micro-batch's loss has to count less before it goes backward; how much less depends on "
-               "how many micro-batches there are.",
-               "There are x.shape()[0] rows in all, so there are x.shape()[0] / size micro-batches. Divide "
-               "each loss by that number."},
-     .why = "The mean over all rows is the mean of the micro-batches' means, as long as they are equally "
-            "large. backward() adds, so each one must bring its N-th part: its loss is divided by N, the "
-            "number of micro-batches, before it goes backward."},
+     .hints = {"backward() adds up three means of two rows each. What is the mean of these three means?",
+               "Each micro-batch's loss is too large when backward() starts. Make it smaller in the line "
+               "that computes it. The divisor depends on the number of micro-batches.",
+               "x has x.shape()[0] rows, so there are x.shape()[0] / size micro-batches. Divide each loss by "
+               "this number before backward()."},
+     .why =
+         "The mean over all rows is the mean of the micro-batches' means if all micro-batches have the same "
+         "size. backward() adds, so you divide each loss by the number of micro-batches before backward()."},
     examine, answers);
 
 }  // namespace

@@ -1,13 +1,21 @@
-// Divide.
+// Repair: the gradient of a batch that comes in micro-batches.
 //
-// Six rows do not fit into memory at once, so they come in micro-batches of `size` rows. Each one's backward() adds its
-// gradient to what w.grad() already holds. When the last one has been, w.grad() shall be the gradient of the mean over
-// ALL rows, as if they had come at once:
+// Six rows do not fit into memory at once, so they come in micro-batches of `size` rows. The backward() of
+// each micro-batch adds its gradient to w.grad(). At the end, w.grad() must be the gradient of the mean
+// over ALL rows, as if the rows came at once. With micro-batches of two rows:
 //
-//     all six rows      [-0.3536  0.0207 -0.6125]
-//     as it is here     [-1.0608  0.0620 -1.8375]
+//     all six rows at once     [-0.3536  0.0207 -0.6125]
+//     the code below           [-1.0608  0.0620 -1.8375]
 //
-// Something is missing in one line. It must be right for micro-batches of 1, 2, 3 and 6 rows.
+// Something is missing in one line. Your function must be right for micro-batches of 1, 2, 3 and 6 rows.
+// `size` always divides the number of rows.
+//
+// The question: how many micro-batches contribute to w.grad()?
+//
+// Given:
+//     x.shape()[0]                       // the number of rows of x, an integer
+//     std::vector<Tensor> split(x, size) // the micro-batches of x
+//     loss / 7, loss * 0.5               // a Tensor divided or multiplied by a number is a Tensor
 #include "given.hpp"
 
 void accumulate(const Tensor& x, const Tensor& w, int size) {
