@@ -29,6 +29,9 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
     };
     for (const auto& sizes : {std::vector<int>{4, 2}, {2, 2, 2}, {1, 5}, {1, 2, 3}, {6}})
         look_at("the six rows", exercise::toy_rows(), exercise::toy_weight(), sizes);
+    // 7 rows and more than six in all: these sizes show integer divisions, and the number 6 of the example.
+    const Tensor twelve = exercise::random_rows(look, 12, 3);
+    look_at("random numbers", twelve, exercise::random_weight(look, 3), {7, 5});
     for (int draw = 0; draw < 4; ++draw) {
         std::vector<int> sizes;
         for (int part = look.whole(2, 5); part > 0; --part) sizes.push_back(look.whole(1, 7));
@@ -42,15 +45,16 @@ const exercise::Add add(
     {.title = "micro-batches of unequal sizes",
      .minutes = 5,
      .lesson = "unequal",
-     .hints = {"In a micro-batch's own mean each row counts 1 / (its rows). In the whole mean it must count "
-               "1 / (all rows). What factor lies between?",
-               "Count all rows first, in a loop of its own. Then a micro-batch of b rows out of B has the "
-               "weight b / B. Mind that b / B of whole numbers is 0.",
-               "Multiply each loss by a double: its rows, converted to double, divided by all rows. (Or take "
-               "sum() instead of mean(), and divide by all rows.)"},
-     .why = "A mean of means is the mean only where the parts are equally large. With weights b_k / B, or "
-            "with sums that are divided once by the number of all rows, each row counts the same, however "
-            "they were cut."},
+     .hints =
+         {"In the mean of its micro-batch, a row counts 1 / (rows of the micro-batch). In the mean over all "
+          "rows, it must count 1 / (all rows). Which factor turns the first number into the second?",
+          "Count all rows first, in a separate loop. Then change the line with backward(): the weight of a "
+          "micro-batch is a quotient of two numbers of rows. The quotient of the integers 4 and 6 is 0 in "
+          "C++.",
+          "A micro-batch of b rows out of B has the weight b / B. Convert b to double first, and multiply "
+          "each loss by the weight. (Or use sum() instead of mean(), and divide each loss by B.)"},
+     .why = "A mean of means is the mean over all rows only if the parts have equal sizes. With the weight b "
+            "/ B for a micro-batch of b rows out of B, each row counts the same."},
     examine, answers);
 
 }  // namespace

@@ -1,12 +1,19 @@
-// Micro-batches of unequal sizes.
+// Repair: the weights of micro-batches of unequal sizes.
 //
-// Six rows come as 4 + 2. Each micro-batch's mean is divided by 2, the number of micro-batches, as one learns it: and
-// each of the two rows at the end now counts twice as much as each of the four before.
+// Six rows come as 4 + 2. The code below divides the mean of each micro-batch by 2, the number of
+// micro-batches. So each row of the small micro-batch counts twice as much as each row of the large one:
 //
-//     all six rows      [-0.3536  0.0207 -0.6125]
-//     as it is here     [-0.4835  0.0466 -0.7156]
+//     all six rows at once     [-0.3536  0.0207 -0.6125]
+//     the code below           [-0.4835  0.0466 -0.7156]
 //
-// Make each ROW count the same, whatever the sizes. micro.shape()[0] says how many rows a micro-batch has.
+// At the end, w.grad() must be the gradient of the mean over all rows of all micro-batches. Each ROW must
+// count the same, for any number of micro-batches of any sizes.
+//
+// The question: which part of the mean over all six rows comes from the micro-batch of four rows?
+//
+// Given:
+//     micro.shape()[0]       // the number of rows of micro, an integer
+//     loss / 7, loss * 0.5   // a Tensor divided or multiplied by a number is a Tensor
 #include "given.hpp"
 
 void accumulate(const std::vector<Tensor>& micros, const Tensor& w) {
