@@ -41,8 +41,9 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         }
     };
     const Epoch three{{2, 2}, {4, 2}, {9, 1}};
-    look_at("two epochs of 3 micro-batches, of 2, 2 and 1 items, 2 in a window", {three, three}, 2);
-    look_at("two epochs of 4 micro-batches, 2 in a window, so that nothing is left over",
+    look_at("two epochs of 3 micro-batches with 2, 2 and 1 items, windows of 2 micro-batches", {three, three},
+            2);
+    look_at("two epochs of 4 micro-batches, windows of 2, no tail",
             {{{1, 1}, {3, 1}, {5, 1}, {7, 1}}, {{1, 2}, {3, 2}, {5, 2}, {7, 2}}}, 2);
     for (int draw = 0; draw < 3; ++draw) {
         const int size = look.whole(2, 4);
@@ -50,22 +51,22 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         for (Epoch& epoch : epochs)
             for (int micro = look.whole(1, 9); micro > 0; --micro)
                 epoch.push_back({look.uniform(-5, 5), look.whole(1, 4)});
-        look_at("random epochs, " + std::to_string(size) + " in a window", epochs, size);
+        look_at("random epochs, windows of " + std::to_string(size) + " micro-batches", epochs, size);
     }
 }
 
 const exercise::Add add(
-    {.title = "what becomes of an epoch's last micro-batches",
+    {.title = "the last micro-batches of an epoch",
      .minutes = 10,
      .lesson = "the-tail",
-     .hints = {"When an epoch ends, which of sum, items and micros may still be larger than 0, and what does "
-               "each policy want to happen to them?",
-               "carry: nothing happens. scale: an update, if there is anything, and all three begin anew. "
-               "drop: all three begin anew.",
-               "After the inner loop: unless it is carry, push sum / items where the policy is scale and "
-               "micros > 0, then set all three to 0."},
-     .why = "Items that came are what an update is divided by, also in the tail: then each item of it counts "
-            "as those of any other. A tail that nobody settles leaks into the next epoch's first update."},
+     .hints = {"At the end of an epoch, which of sum, items and micros can be larger than 0, and what must "
+               "each policy do with them?",
+               "The code belongs behind the inner loop. carry: nothing happens. scale: a tail makes an "
+               "update, and all three numbers start again at 0. drop: all three numbers start again at 0.",
+               "If the policy is not carry: push sum / items if the policy is scale and micros > 0. Then set "
+               "sum, items and micros to 0."},
+     .why = "Divide an update by the items of its window, also in the tail. Then each item counts the same. "
+            "A tail that no policy handles leaks into the first update of the next epoch."},
     examine, answers);
 
 }  // namespace

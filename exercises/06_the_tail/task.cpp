@@ -1,13 +1,22 @@
-// The tail of an epoch, with three policies.
+// Complete: three policies for the tail of an epoch.
 //
-// Four micro-batches make an update, and an epoch has ten: two are left over, the tail. What becomes of them?
+// Four micro-batches make one update, and an epoch has ten micro-batches. Two of them are left over at the
+// end. They are the tail, and a policy decides about them:
 //
-//     Policy::scale   they make an update of their own, divided by the items that came
-//     Policy::drop    they make none, and are forgotten
-//     Policy::carry   they wait, and the next epoch fills their window up
+//     Policy::scale   The tail makes its own update, divided by the items of the tail.
+//     Policy::drop    The tail makes no update and is lost.
+//     Policy::carry   The tail waits, and the next epoch completes its window. The last tail makes no update.
 //
-// Return the gradient of every update of all epochs, in order: each is the mean over the ITEMS of its window, their
-// sum divided by their number. (Micro-batches need not be equally large.) What is missing is the end of an epoch.
+// Return the gradients of all updates of all epochs, in order. Each gradient is the mean over the ITEMS of
+// its window. (The micro-batches of a window can have different numbers of items.) The end of an epoch is
+// missing below. Example: for windows of 2 micro-batches, an epoch {2, 2} {4, 2} {9, 1} gives the gradient
+// (2 + 4) / (2 + 2) = 1.5, and its tail gives 9 with Policy::scale.
+//
+// The question: which values must `sum`, `items` and `micros` have when the next epoch begins?
+//
+// Given:
+//     struct Micro { double sum; int items; };  // the sum of the items' gradients, and the number of items
+//     using Epoch = std::vector<Micro>;
 #include "given.hpp"
 
 std::vector<double> updates(const std::vector<Epoch>& epochs, int size, Policy policy) {
@@ -19,12 +28,12 @@ std::vector<double> updates(const std::vector<Epoch>& epochs, int size, Policy p
         for (const Micro& micro : epoch) {
             sum += micro.sum;
             items += micro.items;
-            if (++micros == size) {  // the window is full
+            if (++micros == size) {
                 gradients.push_back(sum / items);
                 sum = items = micros = 0;
             }
         }
-        // the epoch is over, and `micros` of its micro-batches may be waiting: todo
+        todo();  // the end of an epoch
     }
     return gradients;
 }
