@@ -42,13 +42,13 @@ const exercise::Add add(
     {.title = "the mirror image of broadcasting",
      .minutes = 5,
      .lesson = "arrays",
-     .hints =
-         {"Which number of the operand did forward use for row i and column j of the result?",
-          "Where the operand has a single row, forward took row 0 for every i; likewise for columns. The "
-          "gradient goes where the number came from.",
-          "The place is row (rows == 1 ? 0 : i), and the column likewise; add dy.at(i, j) there with +=."},
-     .why = "Broadcasting uses a number several times, so its mirror image adds up: along each axis that was "
-            "stretched there is a sum, and nothing is divided."},
+     .hints = {"Which number of the operand did forward use for row i and column j of the result?",
+               "dy.at(i, j) belongs to the number that forward used. If the operand has a single row, "
+               "forward used row 0 for every i. The same holds for columns.",
+               "The row is 0 if the operand has one row, and i otherwise. Choose the column in the same way. "
+               "Add dy.at(i, j) to the number in this row and column."},
+     .why = "A broadcast uses a number several times, so its backward function adds up: it sums over each "
+            "axis that was repeated, and it divides by nothing."},
     examine, answers);
 
 }  // namespace

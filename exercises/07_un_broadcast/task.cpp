@@ -1,15 +1,28 @@
-// Un-broadcast.
+// Write: the gradient of a broadcast.
 //
-// A bias of shape 1 x 3 is added to a batch of 5 x 3: forward uses each of its numbers five times, once for each row.
-// A value that was used five times gets five contributions to its gradient, and they add up.
+// A bias of shape 1 x 3 is added to a batch of shape 2 x 3. Forward uses each number of the bias twice, once
+// for each row. So each number of the bias gets two parts of its gradient, and the two parts add up:
 //
-// Write that for any broadcast of a matrix: 1 x c, r x 1 and 1 x 1 become r x c; r x c stays as it is. The gradient of
-// an operand always has the operand's shape.
+//     dy, the gradient of the result      1   2   3
+//                                        10  20  30
+//     the gradient of the bias           11  22  33
+//
+// Write this for every broadcast. The result has the shape of dy, r x c. The operand has the shape
+// rows x columns, which is 1 x c, r x 1, 1 x 1 or r x c. Return the gradient of the operand. It has the
+// shape of the operand.
+//
+// The question: which number of the operand did forward use in row i and column j of the result?
+//
+// Given:
+//     struct Matrix {
+//         int rows, columns;
+//         double& at(int i, int j);  // throws if there is no row i or no column j
+//     };
 #include "given.hpp"
 
 Matrix un_broadcast(const Matrix& dy, int rows, int columns) {
     Matrix gradient(rows, columns);  // zeros
     for (int i = 0; i < dy.rows; ++i)
-        for (int j = 0; j < dy.columns; ++j) todo();  // where does dy.at(i, j) go?
+        for (int j = 0; j < dy.columns; ++j) todo();
     return gradient;
 }
