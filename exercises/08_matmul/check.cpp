@@ -43,13 +43,14 @@ const exercise::Add add(
     {.title = "the two gradients of a matrix product",
      .minutes = 10,
      .lesson = "arrays",
-     .hints = {"If a[i][l] grows by a little h, which numbers of y change, and by how much each?",
-               "da has a row for each row of dy, and db a column for each column of dy: that says on which "
-               "side dy stands.",
-               "da is dy times b transposed, and db is a transposed times dy."},
-     .why = "a[i][l] moves y[i][j] by b[l][j], for every j: so da[i][l] is the sum over j of dy[i][j] "
-            "b[l][j], a product with b transposed. For db likewise. In accumulation it is the second one "
-            "that adds up row after row: aT dy is a sum over the rows of the batch."},
+     .hints = {"If a[i][l] grows by a small h, which numbers of y change, and by how much does each of them "
+               "change?",
+               "The gradient of a has as many rows as dy, and the gradient of b has as many columns as dy. "
+               "This tells you on which side dy is. The other factor is an operand, transposed.",
+               "The gradient of a is dy times b transposed. The gradient of b is a transposed times dy."},
+     .why = "a[i][l] changes y[i][j] by b[l][j], for every j. So the gradient of a is dy times b transposed, "
+            "and the gradient of b is a transposed times dy. The second product is a sum over the rows of "
+            "the batch, and accumulation continues this sum."},
     examine, answers);
 
 }  // namespace
