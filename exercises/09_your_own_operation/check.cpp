@@ -56,7 +56,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         const auto at = look.uniforms(size, -4, 4);
         look_at("random x and dy", at, look.uniforms(size));
     }
-    look.with("random x, asked by gradcheck");
+    look.with("random x, tested by gradcheck");
     const auto at = array(look.uniforms(6, -2, 2));
     look.runs([&] {
         const auto found =
@@ -65,17 +65,18 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
     });
 }
 
-const exercise::Add add(
-    {.title = "an operation with a gradient, held against finite differences",
-     .minutes = 10,
-     .lesson = "arrays",
-     .hints = {"The comment has the derivative, and says what to multiply it by. Which parts of that does "
-               "the line with dx[i] lack?",
-               "Three: an absolute value, a square, and dy, whose numbers dy.to_vector() has.",
-               "With d = 1 + std::abs(dx[i]) it is the i-th number of dy divided by d * d."},
-     .why = "A rule is right when it is the derivative times dy, at every sign of x. gradcheck asks along a "
-            "random direction and with random weights, so that a forgotten dy cannot hide behind a gradient "
-            "of 1."},
-    examine, answers);
+const exercise::Add add({.title = "an operation with a gradient, checked against finite differences",
+                         .minutes = 10,
+                         .lesson = "arrays",
+                         .hints = {"The task states the derivative, and the chain rule multiplies it by dy. "
+                                   "Which parts of this are missing in the line with dx[i]?",
+                                   "Three parts are missing in the line with dx[i]: an absolute value, a "
+                                   "square, and dy. The numbers of dy are in dy.to_vector().",
+                                   "Before the loop, get the numbers of dy. With d = 1 + std::abs(dx[i]), "
+                                   "the new dx[i] is the i-th number of dy divided by d * d."},
+                         .why = "A backward function returns dy times the derivative, for positive and "
+                                "negative x. gradcheck multiplies the result by random numbers, so dy is not "
+                                "1, and gradcheck finds a backward function that ignores dy."},
+                        examine, answers);
 
 }  // namespace

@@ -1,11 +1,18 @@
-// An operation of your own.
+// Repair: the backward function of an operation of your own.
 //
-// custom(name, forward, backward, x) adds a differentiable operation: forward gives the value, backward hands on the
-// gradient. softsign(x) = x / (1 + |x|) looks like tanh and is cheaper; its derivative is 1 / (1 + |x|)^2. What
-// backward is given is dy, the gradient of the result: the chain rule multiplies by it. dy.to_vector() has its numbers,
-// as in.to_vector() has those of x.
+// custom(name, forward, backward, x) adds a differentiable operation to tally. forward computes the value,
+// and backward computes the gradient of x. The operation softsign(x) = x / (1 + |x|) looks like tanh and is
+// cheaper. Its derivative is 1 / (1 + |x|)^2. The chain rule multiplies the derivative by dy, the gradient
+// of the result.
 //
-// Something in backward is not right. gradcheck compares it with finite differences, and tells where.
+// forward is right. In backward, the line with dx[i] is wrong. The check compares your gradient with finite
+// differences. Example: for x = [0 1 3] and dy = [1 2 -2], the gradient of x is [1 0.5 -0.125].
+//
+// The question: which parts of the chain rule are missing in this line?
+//
+// Given:
+//     std::vector<double> dy.to_vector()  // the numbers of dy, as many as x has
+//     std::abs(v)                         // |v|
 #include "given.hpp"
 
 Tensor64 softsign(const Tensor64& x) {
