@@ -30,11 +30,11 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         });
         if (!ran) return;
         look.equal("sum", sum.sum, exact, tolerance);
-        look.equal("sum, with what is lost", sum.sum + sum.lost, exact, tolerance);
+        look.equal("sum + lost", sum.sum + sum.lost, exact, tolerance);
     };
     const double rounding = 1.0 / 256;  // half of the last of 8 bits
     look_at("five ones", {1, 1, 1, 1, 1}, 0);
-    look_at("300 ones, which a plain sum counts as 256", std::vector<float>(300, 1), rounding);
+    look_at("300 ones, for which a plain sum gives 256", std::vector<float>(300, 1), rounding);
     look_at("5000 ones", std::vector<float>(5000, 1), rounding);
     for (int draw = 0; draw < 3; ++draw) {
         std::vector<float> addends;
@@ -47,15 +47,15 @@ const exercise::Add add_to_the_course(
     {.title = "a sum in bfloat16 that does not stop growing",
      .minutes = 10,
      .lesson = "rounding",
-     .hints = {"If the sum is 256 and you add 1, by how much has bf16(256 + 1) grown, and how much is "
-               "therefore missing?",
-               "Three steps: what should be added (x with the old loss); the new sum; the new loss, which is "
-               "what should be added less what the sum has grown by.",
-               "Take the new sum into a variable of its own first: the loss needs both the old and the new "
-               "one. Then assign."},
-     .why = "One number more makes the error of a sum independent of its length: the loss waits until it is "
-            "large enough to be seen. Accumulators of float32 do the same with sixteen bits more; this is "
-            "what they buy."},
+     .hints =
+         {"The sum is 256 and you add 1. By how much does bf16(256 + 1) grow, and how much of the 1 is lost?",
+          "add() needs three steps: the amount to add, which contains the old to.lost; the new sum; the new "
+          "to.lost. The third step needs the old sum and the new sum.",
+          "Keep the amount to add and the new sum in two local variables. The new to.lost is the amount "
+          "minus the growth of the sum. Assign to.lost and to.sum at the end."},
+     .why = "One more number keeps the error of a sum small, however long the sum is: the lost amount waits "
+            "until it is large enough to change the sum. A sum in float32 reaches the same goal with 16 more "
+            "bits."},
     examine, answers);
 
 }  // namespace

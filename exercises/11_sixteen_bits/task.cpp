@@ -1,11 +1,23 @@
-// Sixteen bits, and a sum that stays alive.
+// Repair: a sum in bfloat16 that stops growing.
 //
-// A bfloat16 has 8 bits of precision, so 256 + 1 is 256: a sum of ones stops growing at 256, whatever comes after. So
-// does a gradient that is accumulated in bfloat16, over many micro-batches.
+// A bfloat16 has 8 bits of precision, so 256 + 1 is rounded to 256. A sum of ones stops growing at 256, and
+// a gradient that is accumulated in bfloat16 over many micro-batches stops in the same way.
 //
-// Kahan's remedy keeps a second number: what rounding has lost. Before x is added, what was lost the last time is given
-// back to it; afterwards the difference between what should have been added and what the sum has really grown by is the
-// new loss. Use bf16(...) for the new sum, so that you see what is lost; all the rest may be computed in float.
+// Kahan's method keeps a second number, to.lost: the amount that rounding has taken from the sum. Each call
+// first adds the old to.lost to x. The sum should grow by this amount. Rounding makes the sum grow by a
+// different amount. The new to.lost is the difference, and it is positive if the sum is too small.
+//
+// Example: the sum is 256 and x is 1. The sum stays 256, and to.lost becomes 1. In the next call x is 1
+// again. The sum should grow by 2, so it becomes 258, and to.lost becomes 0.
+//
+// Compute the new sum with bf16(...). Everything else may be a float. The check rounds both members of
+// Sum to bfloat16 after each call.
+//
+// The question: by how much does the sum really grow in this call?
+//
+// Given:
+//     struct Sum { float sum = 0, lost = 0; };
+//     float bf16(float x);  // returns the bfloat16 nearest to x
 #include "given.hpp"
 
 void add(Sum& to, float x) { to.sum = bf16(to.sum + x); }
