@@ -53,13 +53,14 @@ const exercise::Add add(
     {.title = "a masked mean over ragged rows",
      .minutes = 10,
      .lesson = "mean-sum-token",
-     .hints = {"Ten tokens in one micro-batch, a thousand in another: how much does a token of each count in "
-               "a mean of two means?",
-               "Add up sums and counts over the whole window, and divide only at the very end.",
-               "Two variables outside of all loops, one for the sum and one for the tokens; after the loops "
-               "one quotient, unless nothing was counted."},
-     .why = "One sum and one count over the window, one division at the end: each token that counts weighs "
-            "the same, padding weighs nothing, and a micro-batch without tokens is no special case."},
+     .hints = {"One micro-batch has ten tokens, and another has a thousand. In the mean of their two means, "
+               "how much does one token of each micro-batch count?",
+               "Look at the place where sum and tokens become 0, and at the place of the first division. The "
+               "sum and the number of tokens belong to the whole window.",
+               "Declare the sum and the number of tokens before all loops, and divide once after all loops. "
+               "If the number is 0, return 0."},
+     .why = "A window needs one sum, one number of tokens, and one division at the end. Then each token that "
+            "counts has the same weight, and a micro-batch without tokens is not a special case."},
     examine, answers);
 
 }  // namespace

@@ -1,11 +1,24 @@
-// A mean over tokens.
+// Repair: a mean over the tokens of several micro-batches.
 //
-// Sentences have different lengths. In a micro-batch they are padded to the same length, and a mask says which places
-// count. The loss is the mean over all TOKENS THAT COUNT, in all micro-batches of the window; the first micro-batch may
-// have 900 of them, and the next one 10, or none.
+// Sentences have different lengths. A micro-batch pads its rows to the same length, and a mask marks the
+// tokens that count. The loss is the mean over all TOKENS THAT COUNT, in all micro-batches of the window.
+// One micro-batch can have 900 of these tokens, and the next can have 10, or none.
 //
-// Return the gradient of that mean, 0 where none counts. What is written here takes each micro-batch's own mean, and then the mean of these:
-// a mistake that large trainers shipped for years, until it was found in October 2024.
+// Return the gradient of this mean, or 0 if no token counts. The code below computes the mean of each
+// micro-batch, and then the mean of these means. Large trainers shipped this mistake for years. It was
+// found in October 2024.
+//
+// Example: the four tokens of one micro-batch have the gradients 1 2 3 6, and the only token of another
+// has the gradient 8. The right result is 20 / 5 = 4. The code below returns (3 + 8) / 2 = 5.5.
+//
+// The question: by which number must each gradient be divided?
+//
+// Given:
+//     struct Row {
+//         std::vector<double> gradients;  // one number for each place of the row
+//         std::vector<int> mask;          // 1 if the token counts, 0 if not
+//     };
+//     using Micro = std::vector<Row>;
 #include "given.hpp"
 
 double gradient(const std::vector<Micro>& micros) {
