@@ -48,13 +48,13 @@ const exercise::Add add(
     {.title = "a weighted mean in micro-batches",
      .minutes = 5,
      .lesson = "mean-sum-token",
-     .hints =
-         {"If a rare item weighs 9, as how many items does it count in the denominator?",
-          "It is exercise tokens again: sums over the whole window, one for the numerator and one for the "
-          "denominator. What is added to each of them for one item?",
-          "Add the weight times the gradient to one, and the weight to the other; divide at the end."},
-     .why = "A weighted mean has a denominator, too: the sum of the weights. It belongs to the window, like "
-            "the count of tokens: a micro-batch must not divide by its own."},
+     .hints = {"A rare item has the weight 9. As how many items does it count in the denominator?",
+               "Compute two sums over the whole window, as in exercise tokens: one is the numerator, and one "
+               "is the denominator. What does one item add to each of them?",
+               "Each item adds its weight times its gradient to the numerator, and its weight to the "
+               "denominator. Divide once, after both loops."},
+     .why = "The denominator of a weighted mean is the sum of the weights. It belongs to the whole window, "
+            "as the number of tokens does, so a micro-batch must not divide by its own weights."},
     examine, answers);
 
 }  // namespace

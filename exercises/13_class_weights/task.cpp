@@ -1,15 +1,25 @@
-// Class weights.
+// Write: the gradient of a weighted mean in micro-batches.
 //
-// Where one class is rare, its items are given a larger weight. The loss of a batch is the weighted mean:
+// If a class is rare, its items can get a larger weight. The loss of a batch is then a weighted mean:
 //
 //     (sum over items of weight[label] * loss)  /  (sum over items of weight[label])
 //
-// (PyTorch's cross_entropy with weight=... does that.) Now the batch comes in micro-batches. Return the gradient of the
-// weighted mean over all items of all of them, however the classes are spread: a micro-batch may have rare ones only.
+// PyTorch's cross_entropy with weight=... computes this mean. Here the batch comes in micro-batches. Return
+// the gradient of the weighted mean over the items of ALL micro-batches. The result must not depend on the
+// way the batch is split: a micro-batch can contain rare items only.
+//
+// Example: the weights are 1 and 9. Three items with label 0 have the gradients 1 2 3, and one item with
+// label 1 has the gradient 8. The result is (1 + 2 + 3 + 72) / 12 = 6.5 for every split.
+//
+// The question: what does a micro-batch with one rare item contribute to the 12?
+//
+// Given:
+//     struct Item { int label; double gradient; };  // the gradient of the item's loss, without a weight
+//     using Micro = std::vector<Item>;
 #include "given.hpp"
 
 double gradient(const std::vector<Micro>& micros, const std::vector<double>& weight) {
     for (const Micro& micro : micros)
-        for (const Item& item : micro) todo();  // item.gradient, weight[item.label]
+        for (const Item& item : micro) todo();
     return 0;
 }
