@@ -143,17 +143,17 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 }
 
 const exercise::Add add_to_the_course(
-    {.title = "an engine for arrays, from nothing, to the same bits",
+    {.title = "an array engine from scratch, with the same bits",
      .minutes = 60,
      .lesson = "arrays",
-     .hints = {"What do exercises 2 and 4 say about the order of the visits, and about the two gradients of "
-               "a product?",
-               "Do mean and divide first: they are like add(). Then backward, with a std::map<int, Value> of "
-               "those that wait, by their id. matmul comes last: three loops forward, and the same three "
-               "loops in its rule.",
-               "backward: the gradient of y is 1; as long as somebody waits, take the one with the largest "
-               "id out; if it has inputs, call its rule, clear its gradient, and let its inputs wait. "
-               "matmul's rule: for each i, k, j one product is added to da and one to db."},
+     .hints = {"Which order of visits does exercise newest-first need, and which two products are the "
+               "gradients in exercise matmul?",
+               "Write mean and divide first, because they look like add(). Then write backward with a "
+               "std::map<int, Value> of the waiting nodes, by their ids. Write matmul last: forward has "
+               "three loops, and its rule has the same three loops.",
+               "backward: set the gradient of y to 1. While nodes wait, remove the one with the largest id. "
+               "If it has inputs, call its rule, clear its gradient, and let its inputs wait. In matmul's "
+               "rule, each i, k and j adds one product to the gradient of a and one to the gradient of b."},
      .why = "This is an engine. What tally adds is many operations, memory that is counted, two devices, and "
             "care; the idea is the one that you have written, and its bits are the same."},
     examine, answers);

@@ -1,18 +1,23 @@
-// Build the engine.
+// Write: an engine for matrices, in about sixty lines and without tally.
 //
-// No tally in here: about sixty lines of yours are an engine for arrays, and at the end it gives the same BITS as the
-// real one on the toy. What a Node is stands in exercises/10_engine/given.hpp; add() is done, and shows how it goes.
+// add() is an example. A node's `rule` is its backward function: it adds to the gradients of the inputs. At
+// the end your gradients must have the same BITS as those of tally, so the order of the additions counts:
 //
-//   matmul    sums of products, each added by std::fma(p, q, sum): p times q plus sum, rounded once. Its rule adds to the
-//             gradients of both operands (exercise matmul): each product directly to the gradient that is there, row of a
-//             after row. That order, and rounding once, is what makes the bits the same.
-//   mean      its rule gives each number the gradient, divided by how many there are
-//   divide    divides, and so does its rule
-//   backward  the newest first (exercise newest-first). A leaf keeps its gradient, so that another backward adds to it.
+//   matmul    Start each sum at 0, and add each product with std::fma(p, q, sum), which rounds once. The rule
+//             (exercise matmul) adds each product directly to the number that is in the gradient, with
+//             std::fma. It takes the rows of `a` in order, so each later row adds to the same gradient of b.
+//   mean      Divide the sum of all numbers by their count. The rule divides the gradient by the count, too.
+//   divide    Divide each number. The rule divides the gradient by the same number.
+//   backward  Start with 1 as the gradient of y. Run the rule of the newest node first (exercise newest-first).
+//             A leaf keeps its gradient, and the next backward adds to it.
+// Given:
+//     using Value = std::shared_ptr<Node>;
+//     struct Node { int rows, columns; std::vector<float> value, gradient; std::vector<Value> inputs;
+//                   std::function<void(const Node&)> rule; int id; };  // newer nodes have larger ids
+//     Value leaf(int rows, int columns, std::vector<float> value);     // a node without inputs and rule
 #include "given.hpp"
 
-// The gradient to be added to: zeros, while nothing has come.
-std::vector<float>& gradient_of(const Value& x) {
+std::vector<float>& gradient_of(const Value& x) {  // resized, because a new node has an empty gradient
     x->gradient.resize(x->value.size());
     return x->gradient;
 }
@@ -29,9 +34,6 @@ Value add(const Value& a, const Value& b) {
 }
 
 Value matmul(const Value& a, const Value& b) { todo(); }
-
-Value mean(const Value& x) { todo(); }
-
+Value mean(const Value& x) { todo(); }  // returns a 1 x 1 node
 Value divide(const Value& x, float by) { todo(); }
-
 void backward(const Value& y) { todo(); }
