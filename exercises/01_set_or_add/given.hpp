@@ -6,7 +6,7 @@ using tally::Into;
 using tally::Write;
 using Numbers = std::vector<double>;
 
-// The backward function of y = factor * x writes factor * dy to the gradient of x, to.dst, of the same length.
-// to.how is Write::set (this is the first part, so overwrite to.dst) or Write::add (to.dst has another part).
+// The backward function of y = factor * x writes factor * dy to the gradient of x, to.dst.
+// to.how is Write::set (the first part overwrites to.dst) or Write::add (to.dst contains earlier parts).
 void times_backward(double factor, const Numbers& dy, Into<Numbers> to);
 HAND_IN(times_backward);

@@ -2,9 +2,10 @@
 #pragma once
 #include "exercise.hpp"
 
-// Values in the order of their creation: value i was made of the values inputs[i], all of them older.
+// inputs[i] has the inputs of value i. Their numbers are smaller than i, because they were computed earlier.
 using Inputs = std::vector<std::vector<int>>;
 
-// Returns the order in which backward() visits values, from value `from` on. Visits add to inputs' gradients.
+// Returns the values in the order in which backward() visits them, beginning with `from`. A visit adds to the
+// gradients of the inputs.
 std::vector<int> order(const Inputs& inputs, int from);
 HAND_IN(order);

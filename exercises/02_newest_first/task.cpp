@@ -9,9 +9,10 @@
 //
 // Return the numbers of the values in the order of the visits. From value 2 this is 2 1 0. Visit each value
 // once, even if several paths lead to it. Do not visit a value that does not contribute to `from`.
-// The code below visits some values too early, and some values several times.
+// The code below keeps the values that it still has to visit in `waiting`. It visits some values too early,
+// and some values several times.
 //
-// The question: which waiting value has a complete gradient for certain?
+// The question: which of the waiting values certainly has a complete gradient?
 //
 // Given:
 //     using Inputs = std::vector<std::vector<int>>;  // inputs[i]: the inputs of value i

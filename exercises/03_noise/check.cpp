@@ -33,7 +33,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         look_at("random means of micro-batches of " + std::to_string(size) + " items", look.uniforms(5),
                 size);
     }
-    // Independent check: items with the known variance 1/3, cut into windows of 6 micro-batches of 4.
+    // Independent check: items with the known variance 1/3, split into windows of 6 micro-batches of 4.
     look.with("20000 windows of random items with the variance 1/3: the mean of your estimates");
     double sum = 0;
     const int windows = 20000;

@@ -22,14 +22,14 @@ void accumulate(const std::vector<Tensor>& micros, const Tensor& w) {
 void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& what, const Tensor& x, const Tensor& w,
                              const std::vector<int>& sizes) {
-        look.with(what + ", cut as " + exercise::sizes_in_words(sizes));
+        look.with(what + ", split as " + exercise::sizes_in_words(sizes));
         const auto wanted = exercise::full_gradient(x, w);
         if (look.runs([&] { yours.accumulate(exercise::cut(x, sizes), w); }))
             look.equal("w.grad", exercise::gradient_of(w), wanted);
     };
     for (const auto& sizes : {std::vector<int>{4, 2}, {2, 2, 2}, {1, 5}, {1, 2, 3}, {6}})
         look_at("the six rows", exercise::toy_rows(), exercise::toy_weight(), sizes);
-    // 7 rows and more than six in all: these sizes show integer divisions, and the number 6 of the example.
+    // With 7 of 12 rows, two integer divisions give different weights: 7 / 12 is 0, and 7 / 6 is 1.
     const Tensor twelve = exercise::random_rows(look, 12, 3);
     look_at("random numbers", twelve, exercise::random_weight(look, 3), {7, 5});
     for (int draw = 0; draw < 4; ++draw) {

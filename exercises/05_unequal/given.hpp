@@ -4,6 +4,6 @@
 
 using namespace tally;
 
-// Leaves in w.grad() the gradient of the mean over all rows of all micro-batches, which may be of any sizes.
+// Leaves in w.grad() the gradient of the mean over all rows of all micro-batches of any sizes.
 void accumulate(const std::vector<Tensor>& micros, const Tensor& w);
 HAND_IN(accumulate);

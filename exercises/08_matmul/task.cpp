@@ -1,23 +1,22 @@
 // Write: the two gradients of a matrix product.
 //
 // Forward computes y = a b. The shapes are m x k for a, k x n for b, and m x n for y. The backward function
-// gets a, b and dy, the gradient of y, which has the shape of y. Return the gradient of a and the gradient
-// of b. Each of them has the shape of its operand.
+// gets a, b and dy, the gradient of y, which has the shape of y. Return da, the gradient of a, and db, the
+// gradient of b. Each of them has the shape of its operand.
 //
 // Each gradient is a product of two matrices. With square matrices many wrong products have the right
 // shape, so look at one number of y:
 //
 //     y[i][j] = sum over l of  a[i][l] * b[l][j]
 //
-// Example: a is [1 2] (1 x 2), b is [3; 4] (2 x 1), and dy is [1]. Then the gradient of a is [3 4], and the
-// gradient of b is [1; 2].
+// Example: a is [1 2] (1 x 2), b is [3; 4] (2 x 1), and dy is [1]. Then da is [3 4], and db is [1; 2].
 //
 // The question: by how much does y[i][j] change if a[i][l] grows by a small h?
 //
 // Given:
 //     Matrix product(const Matrix& p, const Matrix& q);  // throws if the shapes do not fit
 //     Matrix transposed(const Matrix& p);
-//     struct Gradients { Matrix a, b; };
+//     struct Gradients { Matrix a, b; };                 // da and db
 #include "given.hpp"
 
 Gradients matmul_backward(const Matrix& a, const Matrix& b, const Matrix& dy) { todo(); }

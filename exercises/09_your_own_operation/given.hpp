@@ -4,6 +4,6 @@
 
 using namespace tally;
 
-// softsign(x) = x / (1 + |x|), element by element; it must be differentiable, so that gradcheck passes.
+// softsign(x) = x / (1 + |x|), element by element, with a gradient that passes gradcheck.
 Tensor64 softsign(const Tensor64& x);
 HAND_IN(softsign);

@@ -8,8 +8,9 @@
 //             std::fma. It takes the rows of `a` in order, so each later row adds to the same gradient of b.
 //   mean      Divide the sum of all numbers by their count. The rule divides the gradient by the count, too.
 //   divide    Divide each number. The rule divides the gradient by the same number.
-//   backward  Start with 1 as the gradient of y. Run the rule of the newest node first (exercise newest-first).
-//             A leaf keeps its gradient, and the next backward adds to it.
+//   backward  The gradient of y is 1. Run the rule of the newest node first (exercise newest-first). A leaf
+//             keeps its gradient, and the next backward adds to it.
+//
 // Given:
 //     using Value = std::shared_ptr<Node>;
 //     struct Node { int rows, columns; std::vector<float> value, gradient; std::vector<Value> inputs;

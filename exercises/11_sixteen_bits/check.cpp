@@ -32,7 +32,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         look.equal("sum", sum.sum, exact, tolerance);
         look.equal("sum + lost", sum.sum + sum.lost, exact, tolerance);
     };
-    const double rounding = 1.0 / 256;  // half of the last of 8 bits
+    const double rounding = 1.0 / 256;  // half of the last of the 8 bits
     look_at("five ones", {1, 1, 1, 1, 1}, 0);
     look_at("300 ones, for which a plain sum gives 256", std::vector<float>(300, 1), rounding);
     look_at("5000 ones", std::vector<float>(5000, 1), rounding);
@@ -49,8 +49,9 @@ const exercise::Add add_to_the_course(
      .lesson = "rounding",
      .hints =
          {"The sum is 256 and you add 1. By how much does bf16(256 + 1) grow, and how much of the 1 is lost?",
-          "add() needs three steps: the amount to add, which contains the old to.lost; the new sum; the new "
-          "to.lost. The third step needs the old sum and the new sum.",
+          "add() needs three steps. The first step adds the old to.lost to x. The second step computes the "
+          "new sum. The third step computes the new to.lost from the old sum, the new sum and the result of "
+          "the first step.",
           "Keep the amount to add and the new sum in two local variables. The new to.lost is the amount "
           "minus the growth of the sum. Assign to.lost and to.sum at the end."},
      .why = "One more number keeps the error of a sum small, however long the sum is: the lost amount waits "

@@ -12,12 +12,12 @@ inline float bf16(float x) {
     return std::bit_cast<float>((bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000u);
 }
 
-struct Sum {  // all that may be kept between two calls: two numbers of 16 bits
+struct Sum {  // add() keeps only these two numbers between two calls, with 16 bits each
     float sum = 0, lost = 0;
 };
 
 }  // namespace exercise_sixteen_bits
 
-// Adds x, which is a bfloat16. After each call the check rounds both members to bfloat16; nothing else is kept.
+// Adds x, which is a bfloat16. After each call, the check rounds both members to bfloat16.
 void add(Sum& to, float x);
 HAND_IN(add);

@@ -15,7 +15,7 @@
 //
 // Given:
 //     struct Row {
-//         std::vector<double> gradients;  // one number for each place of the row
+//         std::vector<double> gradients;  // one number for each place of the row, also for padding
 //         std::vector<int> mask;          // 1 if the token counts, 0 if not
 //     };
 //     using Micro = std::vector<Row>;

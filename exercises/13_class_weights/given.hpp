@@ -12,6 +12,7 @@ using Micro = std::vector<Item>;
 
 }  // namespace exercise_class_weights
 
-// Returns the gradient of the weighted mean over the items of all micro-batches. Item i weighs weight[label of i].
+// Returns the gradient of the weighted mean over the items of all micro-batches, where an item has the weight
+// of its label.
 double gradient(const std::vector<Micro>& micros, const std::vector<double>& weight);
 HAND_IN(gradient);
