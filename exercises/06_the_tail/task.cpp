@@ -8,9 +8,9 @@
 //     Policy::carry   The tail waits, and the next epoch completes its window. The last tail makes no update.
 //
 // Return the gradients of all updates of all epochs, in order. Each gradient is the mean over the ITEMS of
-// its window. (The micro-batches of a window can have different numbers of items.) The end of an epoch is
-// missing below. Example: for windows of 2 micro-batches, an epoch {2, 2} {4, 2} {9, 1} gives the gradient
-// (2 + 4) / (2 + 2) = 1.5, and its tail gives 9 with Policy::scale.
+// its window. (Micro-batches can have different numbers of items.) The end of an epoch is missing below.
+// Example: with windows of 2 micro-batches, the epoch {2, 2} {4, 2} {9, 1} gives the gradient
+// (2 + 4) / (2 + 2) = 1.5, and its tail gives 9 / 1 = 9 with Policy::scale.
 //
 // The question: which values must `sum`, `items` and `micros` have when the next epoch begins?
 //
