@@ -361,7 +361,7 @@ def test_watch_checks_each_saved_version(runner):
             terminal.expect("Nothing was divided")
             terminal.expect("watching")
             learner.write("divide", right.replace("/ parts", "/ size "))
-            terminal.expect("You have divided by the number of rows")
+            terminal.expect("But you divide by the number of rows")
             terminal.expect("watching")
             with open(learner.path("divide") + ".new", "w", encoding="utf-8") as file:  # as editors do that save by renaming
                 file.write(right)
