@@ -35,12 +35,12 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
                  inf = std::numeric_limits<double>::infinity();
     const Micro good{{2, 4}, 2}, other{{6, 3}, 1};
     look_at("two good micro-batches, of 2 items and of 1", {good, other});
-    look_at("a third one that is all NaN", {good, {{nan, nan}, 3}, other});
-    look_at("a third one of [1 NaN]", {good, {{1, nan}, 3}, other});
-    look_at("a third one of [NaN 1]", {good, {{nan, 1}, 3}, other});
-    look_at("a third one of [infinity 1]", {good, {{inf, 1}, 3}, other});
-    look_at("a third one of [1 -infinity]", {good, other, {{1, -inf}, 3}});
-    look_at("nothing but a bad one", {{{nan, inf}, 2}});
+    look_at("a third micro-batch of [NaN NaN]", {good, {{nan, nan}, 3}, other});
+    look_at("a third micro-batch of [1 NaN]", {good, {{1, nan}, 3}, other});
+    look_at("a third micro-batch of [NaN 1]", {good, {{nan, 1}, 3}, other});
+    look_at("a third micro-batch of [infinity 1]", {good, {{inf, 1}, 3}, other});
+    look_at("a third micro-batch of [1 -infinity]", {good, other, {{1, -inf}, 3}});
+    look_at("only one micro-batch, of [NaN infinity]", {{{nan, inf}, 2}});
     for (int draw = 0; draw < 3; ++draw) {
         std::vector<Micro> micros;
         for (int count = look.whole(3, 5); count > 0; --count)
@@ -52,17 +52,18 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 }
 
 const exercise::Add add(
-    {.title = "leave out the micro-batch that is not a number",
+    {.title = "leave out a micro-batch with NaN or infinity",
      .minutes = 5,
      .lesson = "mean-sum-token",
-     .hints = {"A micro-batch is left out: from which two sums must it stay away?",
-               "Look at all of its numbers before you add any of them; `continue` goes on to the next "
-               "micro-batch.",
-               "A bool that begins as true and stays so only while std::isfinite() says yes for each number; "
-               "behind the loop over micro-batches look whether items is still 0."},
-     .why = "Whatever is left out must be missing in the numerator and in the denominator alike, or the "
-            "update shrinks. Reset and drop by not adding, never by multiplying with 0. A Window calls this "
-            "policy drop_micro."},
+     .hints =
+         {"If you leave a micro-batch out of the mean, which two sums must not contain it?",
+          "Look at the place of todo(). Test all numbers of the micro-batch before you add any of them. "
+          "`continue` skips to the next micro-batch. After the loop, think of a window without any items.",
+          "Start with a bool that is true, and set it to false if std::isfinite() returns false for a number "
+          "of micro.sum. Skip the micro-batch if the bool is false. After the loop, return {} if items is "
+          "0."},
+     .why = "A micro-batch that you leave out must be missing in the numerator and in the denominator. Skip "
+            "it: a multiplication by 0 keeps NaN. A Window does this with the policy drop_micro."},
     examine, answers);
 
 }  // namespace

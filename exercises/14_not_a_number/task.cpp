@@ -1,10 +1,20 @@
-// One micro-batch is not a number.
+// Complete: a gradient that leaves out micro-batches with NaN or infinity.
 //
-// Among a window's micro-batches one has NaN, or infinity, among its numbers: an overflow, a broken picture. The
-// policy is to leave that micro-batch out, all of it, and to make the update from the others as if it had never been
-// there: the mean over THEIR items. Where none is left there is no update: return an empty vector.
+// A micro-batch can contain NaN or infinity, for example after an overflow. Leave out such a micro-batch
+// completely, and return the mean gradient over the items of the other micro-batches. If no micro-batch
+// is left, return an empty vector: then the training makes no update.
 //
-// std::isfinite(x) is false for NaN and for both infinities. Mind that NaN times 0 is NaN.
+// Example: the micro-batches are {[2 4], 2 items}, {[NaN 1], 3 items} and {[6 3], 1 item}. The first and the
+// third have together 3 items, so the result is [8/3 7/3].
+//
+// The question: a bad micro-batch must not enter two sums. Which ones? Remember that NaN * 0 is NaN.
+//
+// Given:
+//     struct Micro {
+//         std::vector<double> sum;   // the sum of the items' gradients, one number for each weight
+//         int items;
+//     };
+//     std::isfinite(x)               // false for NaN, infinity and -infinity
 #include "given.hpp"
 
 std::vector<double> gradient(const std::vector<Micro>& micros) {

@@ -35,16 +35,17 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
     };
     const std::vector<Numbers> two{{2, 0}, {0, 2}};
     const double no_clip = 1e9;
-    look_at("[2 0] and [0 2], nothing but a rate of 0.1", {{1, 1}, {0, 0}}, two, {0.1, 0, 0, no_clip});
-    look_at("[2 0] and [0 2], clipped at 1", {{1, 1}, {0, 0}}, two, {0.1, 0, 0, 1});
-    look_at("[2 0] and [0 2], a decay of 0.5", {{1, 1}, {0, 0}}, two, {0.1, 0, 0.5, no_clip});
+    look_at("[2 0] and [0 2], a rate of 0.1, without the other steps", {{1, 1}, {0, 0}}, two,
+            {0.1, 0, 0, no_clip});
+    look_at("[2 0] and [0 2], max_norm 1", {{1, 1}, {0, 0}}, two, {0.1, 0, 0, 1});
+    look_at("[2 0] and [0 2], decay 0.5", {{1, 1}, {0, 0}}, two, {0.1, 0, 0.5, no_clip});
     look_at("[2 0] and [0 2], momentum 0.9", {{1, 1}, {0, 0}}, two, {0.1, 0.9, 0, no_clip});
     for (int draw = 0; draw < 4; ++draw) {
         std::vector<Numbers> micros;
         for (int count = look.whole(2, 5); count > 0; --count) micros.push_back(look.uniforms(3, -2, 2));
         const Numbers w = look.uniforms(3);
         look_at(
-            "random gradients of " + std::to_string(micros.size()) + " micro-batches, all four",
+            "random gradients of " + std::to_string(micros.size()) + " micro-batches, all steps",
             {w, {0.1, 0.2, 0.3}}, micros,
             {look.uniform(0.1, 0.5), look.uniform(0.5, 0.9), look.uniform(0.1, 0.5), look.uniform(0.2, 0.6)});
     }
@@ -54,15 +55,14 @@ const exercise::Add add(
     {.title = "penalty, clip and momentum, each once per update",
      .minutes = 10,
      .lesson = "once-per-update",
-     .hints =
-         {"Of all that happens in the loop, which part gives the same result whether it is done once or in N "
-          "parts?",
-          "Only adding up is. Declare g before the loop, add to it inside, and let all else happen after it.",
-          "Numbers g(state.w.size()) begins at 0. In the loop g[i] takes its part of micro[i], divided by "
-          "their number; then comes the rest, once."},
-     .why = "A mean can be added up part by part; clipping, momentum and a penalty cannot. So they belong to "
-            "the update, not to the micro-batch: normalise, penalty, clip, momentum, step, each once. A "
-            "Window does it in this order."},
+     .hints = {"Which of the five steps gives the same result if you do it in N parts?",
+               "Only the mean can be computed in parts. Declare g before the loop, and move all lines that "
+               "do not belong to the mean after the loop.",
+               "Numbers g(state.w.size()) starts with zeros. In the loop over the micro-batches, add "
+               "micro[i] divided by the number of micro-batches. After the loop, do the penalty, the clip, "
+               "momentum and the step, each once."},
+     .why = "You can compute a mean in parts, but not a clip, momentum or a penalty. Do these once for each "
+            "update, in the order mean, penalty, clip, momentum, step. A Window does the same."},
     examine, answers);
 
 }  // namespace

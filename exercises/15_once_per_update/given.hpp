@@ -19,6 +19,6 @@ inline double norm(const Numbers& g) {
 
 }  // namespace exercise_once_per_update
 
-// Makes one update from the mean gradients of N equal micro-batches: g, plus decay * w, clip, momentum, step.
+// Makes one update from the mean gradients of N equal micro-batches: mean, penalty, clip, momentum, step.
 void update(State& state, const std::vector<Numbers>& micros, const Options& options);
 HAND_IN(update);

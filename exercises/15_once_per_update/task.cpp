@@ -1,10 +1,24 @@
-// Once per update.
+// Repair: an update that does too much for each micro-batch.
 //
-// An update does four things to its gradient, in this order: the mean g over the micro-batches gets the penalty's
-// gradient, decay * w, on top; where its norm is larger than max_norm, it is scaled down to max_norm; momentum takes it
-// in, v = momentum * v + g; and the weights step, w = w - rate * v. The full batch does that once. So must the micro-batches.
+// An update from the full batch has five steps:
+//     1. g is the mean gradient.
+//     2. The penalty adds its gradient:  g = g + decay * w.
+//     3. The clip scales g down to the norm max_norm, if its norm is larger.
+//     4. Momentum takes the gradient in:  v = momentum * v + g.
+//     5. The weights change:  w = w - rate * v.
 //
-// Here everything is done for each micro-batch. Move what belongs to the update out of the loop.
+// N micro-batches must make the same update. `micros` contains the mean gradients of N micro-batches of
+// equal sizes. The code below does steps 2 to 5 for each micro-batch. Move each step to its place.
+//
+// Example: the gradients are [2 0] and [0 2], and max_norm is 1. Their mean [1 1] is clipped to [0.707 0.707].
+//
+// The question: which of the five steps can you do in N parts, one for each micro-batch?
+//
+// Given:
+//     using Numbers = std::vector<double>;
+//     struct State { Numbers w, v; };   // the weights and their momentum
+//     struct Options { double rate, momentum, decay, max_norm; };
+//     double norm(const Numbers& g);    // the square root of the sum of squares
 #include "given.hpp"
 
 void update(State& state, const std::vector<Numbers>& micros, const Options& options) {

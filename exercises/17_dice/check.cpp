@@ -30,8 +30,8 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
             look.equal("gradients", given, right::dice_gradients(micros));
     };
     look_at("all four pixels in one micro-batch", {{{0.9, 0.2, 0.6, 0.1}, {1, 0, 1, 0}}});
-    look_at("the same four in two micro-batches", {{{0.9, 0.2}, {1, 0}}, {{0.6, 0.1}, {1, 0}}});
-    look_at("all that is true in the first micro-batch", {{{0.9, 0.6}, {1, 1}}, {{0.2, 0.1}, {0, 0}}});
+    look_at("the same four pixels in two micro-batches", {{{0.9, 0.2}, {1, 0}}, {{0.6, 0.1}, {1, 0}}});
+    look_at("both pixels with t = 1 in the first micro-batch", {{{0.9, 0.6}, {1, 1}}, {{0.2, 0.1}, {0, 0}}});
     for (int draw = 0; draw < 4; ++draw) {
         std::vector<Micro> micros(static_cast<std::size_t>(look.whole(2, 4)));
         for (Micro& micro : micros)
@@ -44,18 +44,16 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 }
 
 const exercise::Add add(
-    {.title = "a loss that is a ratio of sums, exact in micro-batches",
+    {.title = "a loss that is a ratio of sums, computed exactly in micro-batches",
      .minutes = 10,
      .lesson = "when-it-lies",
-     .hints = {"The formula for d loss / d p names I and D. Over which pixels are these two sums taken?",
-               "Two loops over the micro-batches, one after the other: the second one can begin only when "
-               "the first one has seen all of them.",
-               "Take I and D out of the loop, so that they begin at 0 once; close the loop behind the sums, "
-               "and open a second one for the gradients."},
-     .why =
-         "Two numbers are all that the micro-batches must know of each other. A first pass without a graph "
-         "finds them, a second one makes gradients with them: exact, for the price of one more forward. "
-         "Contrastive losses are made exact in the same way, with representations instead of two numbers."},
+     .hints = {"d loss / d p contains I and D. Over which pixels do you compute these two sums?",
+               "Look at the braces of the loop over micro-batches. The gradients need complete sums, so "
+               "write two loops over the micro-batches, one after the other.",
+               "Declare I and D before the first loop, so that they are 0 only once. Close the first loop "
+               "after the sums. Compute the gradients in a second loop over the micro-batches."},
+     .why = "Micro-batches need only two numbers of each other, I and D. A first pass without a graph "
+            "computes them, and a second pass computes exact gradients. The price is one more forward pass."},
     examine, answers);
 
 }  // namespace

@@ -5,12 +5,12 @@
 inline namespace exercise_dice {
 
 struct Micro {
-    std::vector<double> p, t;  // prediction and truth of each pixel, equally long
+    std::vector<double> p, t;  // the prediction and the truth of each pixel
 };
 
 }  // namespace exercise_dice
 
-// Returns for each pixel, micro-batch by micro-batch, the derivative by its p of the loss over ALL pixels,
-//     loss = 1 - 2 I / D,    I = sum of p * t,    D = sum of (p + t).
+// Returns the derivative of the loss over ALL pixels for the p of each pixel, micro-batch after micro-batch.
+//     loss = 1 - 2 I / D,    I = sum of p * t,    D = sum of (p + t)
 std::vector<double> dice_gradients(const std::vector<Micro>& micros);
 HAND_IN(dice_gradients);

@@ -1,15 +1,20 @@
-// A loss that is a ratio.
+// Repair: the gradients of a loss that is a ratio of two sums.
 //
-// The Dice loss of a segmentation is no mean over pixels, it is one ratio of two sums over all of them:
+// Segmentation uses the Dice loss. It is not a mean over pixels. It is one ratio of two sums over ALL pixels of
+// all micro-batches, where p is the prediction and t is the truth of a pixel:
 //
 //     loss = 1 - 2 I / D,    I = sum of p * t,    D = sum of (p + t)
-//
-// A mean of the micro-batches' ratios is another loss. Still, accumulation can be exact: go over the micro-batches
-// twice, the first time for the two sums alone, the second time for the gradients. By the rule of quotients
-//
 //     d loss / d p  =  -2 t / D  +  2 I / D^2
 //
-// Return that for each pixel. Here I and D are those of one micro-batch, not of all.
+// Return the derivative for each pixel, micro-batch after micro-batch. The code below computes I and D
+// separately for each micro-batch, so its gradients belong to another loss.
+//
+// Example: p is [0.9 0.2] and [0.6 0.1], and t is [1 0] and [1 0]. Then I is 1.5, and D is 3.8.
+//
+// The question: when do you know I and D, and how often must you visit each micro-batch?
+//
+// Given:
+//     struct Micro { std::vector<double> p, t; };   // p and t of each pixel, equally long
 #include "given.hpp"
 
 std::vector<double> dice_gradients(const std::vector<Micro>& micros) {

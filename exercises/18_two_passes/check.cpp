@@ -57,21 +57,23 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
     look_at("the six rows", exercise::toy_rows(), weight(look, 3, 4), {3, 3}, false);
     look_at("the six rows", exercise::toy_rows(), weight(look, 3, 4), {1, 3, 2}, false);
     const Tensor x = exercise::random_rows(look, 24, 3);
-    look_at("24 random rows, 1024 numbers on their way", x, weight(look, 3, 1024), {6, 6, 6, 6}, true);
+    look_at("24 random rows, an encoder with 1024 hidden numbers", x, weight(look, 3, 1024), {6, 6, 6, 6},
+            true);
 }
 
 const exercise::Add add(
-    {.title = "a contrastive loss, exact, one micro-batch's graph at a time",
+    {.title = "an exact contrastive loss, with the graph of one micro-batch at a time",
      .minutes = 15,
      .lesson = "contrastive",
      .hints =
-         {"Which numbers must a micro-batch know of the others before it can go backward?",
-          "z.grad() has a row for each item. Keep count of where a micro-batch's rows begin and end in it.",
-          "First loop: encode under NoGrad into a vector. Then a parameter from concat(...).value(), and "
-          "backward. Second loop: the sum of encode(...) times the constant slice of z.grad(), backward."},
-     .why = "What crosses between micro-batches is two numbers for an item, not a graph. The price is one "
-            "more forward for each micro-batch; the gradient is that of the whole batch. add_cached() of the "
-            "library does this for any encoder."},
+         {"Which numbers of the other micro-batches does a micro-batch need before its backward?",
+          "The loop becomes two loops, with one backward of the loss between them. z.grad() has one row for "
+          "each item. Count the rows of the micro-batches to find the first row of each.",
+          "First loop, in a block with NoGrad: collect the representations in a vector. Make their concat() "
+          "a parameter z, and call backward on its loss. Second loop: multiply the new representations by "
+          "the constant slice of z.grad(), and call backward on the sum of the products."},
+     .why = "Micro-batches exchange two numbers for each item, but no graphs. The price is one more forward "
+            "pass of each micro-batch, and the gradient is exact. add_cached() does this for any encoder."},
     examine, answers);
 
 }  // namespace

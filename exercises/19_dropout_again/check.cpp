@@ -26,30 +26,30 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
             look.equal("mask", given, right::mask(place, items, p));
     };
     look_at("seed 1, layer 0, items 0 to 7, p = 0.25", {1, 0, 0}, 8, 0.25);
-    look_at("the same once more, as a checkpoint asks", {1, 0, 0}, 8, 0.25);
-    look_at("its second half alone, items 4 to 7", {1, 0, 4}, 4, 0.25);
+    look_at("the same arguments again, as in a checkpoint", {1, 0, 0}, 8, 0.25);
+    look_at("the second half separately, items 4 to 7", {1, 0, 4}, 4, 0.25);
     look_at("another layer, items 0 to 7", {1, 3, 0}, 8, 0.25);
     look_at("another update, seed 2, items 0 to 7", {2, 0, 0}, 8, 0.25);
-    look_at("p = 0, where nobody is dropped", {1, 0, 0}, 4, 0);
+    look_at("p = 0, which drops no item", {1, 0, 0}, 4, 0);
     for (int draw = 0; draw < 3; ++draw)
-        look_at("random places",
+        look_at("random seeds, layers and items",
                 {static_cast<std::uint64_t>(look.whole(3, 99)), static_cast<std::uint64_t>(look.whole(1, 9)),
                  look.whole(1, 50)},
                 16, look.uniform(0.3, 0.45));
 }
 
 const exercise::Add add(
-    {.title = "a dropout mask that can be made again",
+    {.title = "a dropout mask that can be recomputed",
      .minutes = 5,
      .lesson = "dropout-masks",
-     .hints = {"What would you have to know about item 5 to draw its number without drawing those of items 0 "
-               "to 4?",
-               "random() takes three things and forgets them again. Which number does the i-th item of this "
-               "micro-batch have in the window?",
-               "The third thing is place.first_item + i; the static variable goes."},
-     .why =
-         "A mask that is a function of (seed, layer, item) has no history. So a checkpoint can make it "
-         "again, in any order, and four micro-batches of 16 drop what one batch of 64 drops, bit for bit."},
+     .hints = {"Can you draw the number of item 5 without the numbers of the items 0 to 4? What do you need "
+               "to know?",
+               "The third argument of random() is wrong. Which number has the i-th item of this micro-batch "
+               "in the window?",
+               "Remove the static variable. The third argument is the number of the micro-batch's first item "
+               "plus i."},
+     .why = "A mask that depends only on seed, layer and item has no history. So a checkpoint can recompute "
+            "it, and four micro-batches of 16 drop the same items as one batch of 64."},
     examine, answers);
 
 }  // namespace

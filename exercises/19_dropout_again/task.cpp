@@ -1,12 +1,22 @@
-// Dropout inside a checkpoint.
+// Repair: a dropout mask that differs when a checkpoint recomputes its layer.
 //
-// A checkpoint runs its layers a second time, and the second time must give what the first one gave. Dropout draws
-// random numbers, and a generator that simply goes on draws others. The remedy: item i's random number is a function of the
-// update's seed, of the layer and of the item's number in the window, and of nothing else. Then recomputing gives the
-// same mask, and micro-batches have the masks of the full batch, however it is cut.
+// A checkpoint runs its layers twice, and both runs must give the same result. Return the dropout factors of
+// `items` items: 0 where the item's random number is below p, and 1 / (1 - p) elsewhere, so that the mean stays
+// the same. In one update, item i of the window must always get the same factor: in each call, and for each
+// way to cut the window into micro-batches. The code below counts its calls, so a second run gets other numbers.
 //
-// Write that: factor 0 where random(seed, layer, item) < p, and otherwise 1 / (1 - p), so that the mean stays. The
-// items of this micro-batch begin at place.first_item. What is written here remembers where it was.
+// Example: items 4 to 7 of a window are the micro-batch with first_item 4. mask() must give them the same
+// factors as in a micro-batch of the items 0 to 7. Another layer and another update have other random numbers.
+//
+// The question: on which three numbers may the factor of an item depend?
+//
+// Given:
+//     struct Place {
+//         std::uint64_t seed;        // of this update
+//         std::uint64_t layer;
+//         std::int64_t first_item;   // the number in the window of the micro-batch's first item
+//     };
+//     double random(std::uint64_t seed, std::uint64_t layer, std::uint64_t item);   // from 0 to 1
 #include "given.hpp"
 
 std::vector<double> mask(const Place& place, int items, double p) {

@@ -60,9 +60,10 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         for (std::size_t i = 0; i < w.size() && good; ++i)
             good = look.equal("gradient of w[" + std::to_string(i) + "]", exercise::gradient_of(w[i]),
                               wanted[i], 1e-4);
-        // For few layers, the other memory of an answer is as large as the layers' results.
+        // With few layers, an answer's other memory is as large as the results of the layers.
         const double target = std::floor(count > 8 ? 0.8 * plain : 4 * plain);
-        look.at_most("bytes beyond the weights (plainly " + exercise::written({plain}) + ")", bytes, target);
+        look.at_most("bytes at the peak (backward_plainly: " + exercise::written({plain}) + ")", bytes,
+                     target);
     }
 }
 
@@ -70,15 +71,15 @@ const exercise::Add add(
     {.title = "a checkpoint by hand, measured in bytes",
      .minutes = 15,
      .lesson = "checkpointing",
-     .hints = {"When the second half goes backward, who needs the results of the first half's layers?",
-               "The first half runs twice: once inside { const NoGrad off; ... } for its last value only, "
-               "once more, recorded, after the second half has gone backward.",
-               "middle = parameter(...) from a value made without a graph; mean(...) of the second half from "
-               "`middle` goes backward; then the sum of the first half, made again, times "
-               "constant(middle.grad())."},
-     .why = "At no time were the results of both halves kept: the price is one more forward through the "
-            "first half. That is all that checkpoint() does, for any number of segments and any function; "
-            "the engine does it inside of the sweep."},
+     .hints =
+         {"While the second half goes backward, does it read the results of the layers in the first half?",
+          "The first half runs twice: first in a block with NoGrad, for its last value only, and again with "
+          "a graph, after the backward of the second half.",
+          "Declare Tensor middle before the block, and assign it a parameter(...) there. Call backward on "
+          "the mean of the second half, which starts from middle. Then multiply the first half's result, "
+          "recomputed, by constant(middle.grad()), and call backward on the sum."},
+     .why = "At no time did you keep the results of both halves. The price is one more forward pass of the "
+            "first half. checkpoint() does this for any function and any number of segments."},
     examine, answers);
 
 }  // namespace

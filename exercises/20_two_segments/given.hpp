@@ -15,7 +15,7 @@ inline Tensor layers(Tensor x, const std::vector<Tensor>& w, std::size_t from, s
     return x;
 }
 
-// The plain way records all layers and keeps all of their results.
+// Records all layers, and keeps the results of all layers until backward.
 inline void backward_plainly(const Tensor& x, const std::vector<Tensor>& w) {
     mean(layers(x, w, 0, w.size())).backward();
 }

@@ -1,14 +1,23 @@
-// Two segments, checkpointed by hand.
+// Write: a checkpoint by hand, for two halves of a chain of layers.
 //
-// A chain of layers keeps one result for each layer until backward() has gone through it. Half of them will do:
+// backward_plainly() keeps the result of each layer until backward. Compute the same gradients, but never keep the
+// results of more than half of the layers:
+//     1. Run the first half WITHOUT a graph. Make its value a parameter, `middle`.
+//     2. Run the second half from `middle` with a graph, and call backward on the mean of its result. Now
+//        `middle` and the weights of the second half have their gradients.
+//     3. Run the first half again, with a graph, and send the gradient of `middle` backward through it.
 //
-//   1. Run the first half WITHOUT a graph: in a block of its own, in which `const NoGrad off;` stands before it.
-//   2. Make its value a parameter of its own; run the second half from there, with a graph, and go backward. The second
-//      half's weights have their gradients now, and the parameter in the middle has one, too.
-//   3. Run the first half again, this time with a graph, and send the middle's gradient back through it: the gradient
-//      of sum(h * g), where g is a constant, is g for h.
+// The question of step 3: if g is a constant, which scalar has the gradient g for h, the first half's result?
 //
-// The gradients shall be those of backward_plainly, and the memory about half of it: the ledger counts your bytes.
+// The check compares all gradients, and measures your memory in bytes.
+//
+// Given:
+//     Tensor layers(x, w, from, to);   // the result of layers `from` to `to` - 1
+//     void backward_plainly(x, w) { mean(layers(x, w, 0, w.size())).backward(); }
+//     { const NoGrad off; ... }        // records no graph in this block
+//     parameter(h.value())             // a new parameter with the value of h
+//     constant(middle.grad())          // a gradient as a Tensor
+//     a * b, sum(a), mean(a)           // product by element; scalars
 #include "given.hpp"
 
 void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {

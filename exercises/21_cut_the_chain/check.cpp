@@ -66,7 +66,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
             ascending = ascending && given[i] > (i == 0 ? 0 : given[i - 1]) &&
                         given[i] < static_cast<int>(kept.size());
         if (!look.holds(ascending, "your cuts " + exercise::written(exercise::as_numbers(given)) +
-                                       " are no layers after the first, in ascending order"))
+                                       " must be numbers of layers after the first, in ascending order"))
             return;
         const Chain chain(kept);
         const double saved = chain.saved(given);
@@ -76,7 +76,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         // Each layer's input and each segment's input take 1 KiB besides the layers' own KiB.
         look.at_most("KiB saved at the peak, with up to 2 for the input of each layer", std::floor(saved),
                      budget + 2 * static_cast<double>(kept.size()) + 2);
-        look.at_most("layers that ran again", again, best.begun - static_cast<double>(kept.size()));
+        look.at_most("layers that ran a second time", again, best.begun - static_cast<double>(kept.size()));
     };
     look_at({30, 10, 20, 80, 40, 10, 70, 20, 50, 10, 60, 20}, 120);
     look_at({60, 60, 60, 60, 60, 60}, 120);
@@ -89,17 +89,18 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 }
 
 const exercise::Add add(
-    {.title = "cut unequal layers, measured in bytes and in layers that run again",
+    {.title = "segments of unequal layers, measured in bytes and in recomputed layers",
      .minutes = 15,
      .lesson = "checkpointing",
-     .hints = {"Which layers run only once, and how could there be more of them?",
-               "Begin at the end: take layers into the last segment as long as they fit. Then go on with the "
-               "one before it, in the same way.",
-               "A loop from the last layer down to 0, with a sum. Where the sum exceeds the budget a segment "
-               "begins at layer + 1, and the new sum is this layer's."},
-     .why = "Whatever lies before the last segment runs twice, however it is cut: so the last one is made as "
-            "long as memory allows. The others only have to fit. fit_into() of the library does that with "
-            "measured layers."},
+     .hints = {"Which layers run only once? How can you get more of them?",
+               "Replace todo() by a loop that begins at the last layer. Add layers to the last segment while "
+               "they fit. Then fill the segment before it in the same way.",
+               "Count down from the last layer to 0, and add kept[layer] to a sum. If the sum exceeds the "
+               "budget, a segment begins at layer + 1: put it in front of first_layers. Then the sum "
+               "restarts with kept[layer]."},
+     .why = "All layers before the last segment run twice, for any cuts. So make the last segment as long as "
+            "the memory allows; the other segments only have to fit. fit_into() does this with measured "
+            "layers."},
     examine, answers);
 
 }  // namespace

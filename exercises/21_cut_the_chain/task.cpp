@@ -1,11 +1,22 @@
-// Cut twelve unequal layers.
+// Write: the cuts of a chain of unequal layers into segments.
 //
-// Twelve layers keep 10 to 80 KiB each, and only 120 KiB may be kept at a time. So the chain is cut into segments. Each
-// but the last is a checkpoint: on the way back it runs again, and keeps its layers only then. The last segment never
-// runs again, since the way back begins there.
+// Layer i keeps kept[i] KiB for backward, but only `budget` KiB may be kept at a time. So you cut the chain into
+// segments. Each segment except the last is a checkpoint: it runs a second time when backward reaches it, and
+// keeps its layers only then. The last segment runs once, because backward begins there.
 //
-// Return where to cut. The ledger measures what your segments really keep, and a counter how many layers ran again.
-// The fewer the better: which segment should be as long as it can be? (You may count on kept[i] <= budget.)
+// Return the first layer of each segment except the first segment, in ascending order: {3, 7} means the layers
+// 0 to 2, 3 to 6, and 7 to the end. No segment may keep more than `budget`, and as few layers as possible may
+// run twice. No layer keeps more than `budget`.
+//
+// Example: for layers of 60, 60, 60, 60, 60 and 60 KiB and a budget of 120 KiB, the cuts are {2, 4}.
+//
+// The question: which segment should contain as many layers as possible?
+//
+// The check measures the KiB that your segments keep, and counts the layers that run twice.
+//
+// Given:
+//     first_layers.push_back(3)                        // appends 3
+//     first_layers.insert(first_layers.begin(), 3)     // puts 3 in front
 #include "given.hpp"
 
 std::vector<int> cuts(const std::vector<int>& kept, int budget) {

@@ -42,7 +42,7 @@ double least(int steps, int snapshots) {
     return sweeps == 0 ? 0 : sweeps * static_cast<double>(steps) - choose(snapshots + sweeps, sweeps - 1);
 }
 
-// Walks as the answer says, and counts the steps that were run only to reach a place.
+// Follows the answer, and counts the steps that run only to reach a position.
 struct Walk {
     const Functions& yours;
     int run = 0;
@@ -57,8 +57,8 @@ struct Walk {
         const int k = yours.next_snapshot(steps, free);
         if (k < 1 || k >= steps) {
             fault = "for " + std::to_string(steps) + " steps and " + std::to_string(free) +
-                    " free snapshots you say " + std::to_string(k) + "; 1 to " + std::to_string(steps - 1) +
-                    " are possible";
+                    " free snapshots you return " + std::to_string(k) + "; 1 to " +
+                    std::to_string(steps - 1) + " are allowed";
             return;
         }
         run += k;
@@ -71,26 +71,27 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
     for (const auto& [steps, snapshots] :
          {std::pair{10, 3}, {16, 4}, {10, 1}, {5, 10}, {32, 3}, {40, 5}, {64, 8}}) {
         look.with(std::to_string(steps) + " steps and " + std::to_string(snapshots) +
-                  " snapshots, the input among them");
+                  " snapshots, including the input");
         Walk walk{yours, 0, {}};
         if (!look.runs([&, free = snapshots - 1, l = steps] { walk.back_through(l, free); })) continue;
         if (look.holds(walk.fault.empty(), walk.fault))
-            look.at_most("steps that were run only to come to a place", walk.run, least(steps, snapshots));
+            look.at_most("steps that run only to reach a position", walk.run, least(steps, snapshots));
     }
 }
 
 const exercise::Add add(
-    {.title = "the best place for the next snapshot",
+    {.title = "the best position of the next snapshot",
      .minutes = 20,
      .lesson = "the-best-schedule",
-     .hints = {"The formula for p names a smallest value over k. Which k gives it?",
-               "Write p as a function that calls itself, with the two cases that end it; then try every k "
-               "from 1 to steps - 1, with c = free + 1.",
-               "Remember each p(l, c) in a table, or 64 steps take for ever: a static std::vector of "
-               "vectors, filled with -1, will do."},
-     .why = "The part before the snapshot gets all snapshots back when the part behind is done, so it is the "
-            "longer one. With c snapshots and r sweeps a chain may have C(c + r, c) steps: 8 snapshots and 3 "
-            "runs of each step reach 165 steps."},
+     .hints = {"The formula contains a minimum over k. Which k gives this minimum?",
+               "Replace the middle by a search. Write p as a function that calls itself and ends in the two "
+               "cases of the formula. In next_snapshot(), try every k from 1 to steps - 1 with c = free + 1.",
+               "Store each p(l, c) in a static std::vector of vectors that is filled with -1, and return the "
+               "stored number if it is not -1. In next_snapshot(), return the k with the smallest k + "
+               "p(steps - k, free) + p(k, free + 1)."},
+     .why =
+         "The part before the snapshot gets all snapshots again, so it is the longer part. If each step runs "
+         "at most r times, c snapshots suffice for C(c + r, c) steps: 8 snapshots and r = 3 give 165 steps."},
     examine, answers);
 
 }  // namespace

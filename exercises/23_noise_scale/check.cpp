@@ -54,21 +54,22 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         std::vector<Norms> windows;
         for (int draw = 0; draw < 4000; ++draw) windows.push_back(drawn(look, b, n, 0.25, 8));
         look_at("4000 windows of " + std::to_string(n) + " x " + std::to_string(b) +
-                    " drawn items, whose noise scale is 16/3",
+                    " random items with the noise scale 16/3",
                 windows, b, n, 16.0 / 3, 0.15);
     }
 }
 
 const exercise::Add add(
-    {.title = "the noise scale, from two norms of each window",
+    {.title = "the noise scale, from two norms in each update",
      .minutes = 10,
      .lesson = "what-the-noise-says",
-     .hints = {"If |g|^2 of all n * b items is |G|^2 + tr / (n * b), what must be taken off it?",
-               "The trace of this window is there: take its share off `whole`, add up what is left, and "
-               "divide after the loop.",
-               "In the loop: squares += whole - trace / (n * b); after it: return traces / squares."},
-     .why = "Sums have no bias, and the quotient of two sums of many windows is near the truth. A mean of "
-            "quotients is not: whichever window's |G|^2 is nearly 0 outweighs all others."},
+     .hints = {"On average, `whole` is |G|^2 + tr / (n * b). How do you get |G|^2 from it, if you know tr?",
+               "At the place of todo() you know `trace`. Subtract its part from `whole`, and add the result "
+               "to `squares`. Divide after the loop.",
+               "The noise of the window's mean is trace / (n * b). After the loop, the result is the "
+               "quotient of the two sums."},
+     .why = "Each of the two sums is right on average, so their quotient is close to the truth. A mean of "
+            "quotients is not: a window with |G|^2 near 0 outweighs all others."},
     examine, answers);
 
 }  // namespace

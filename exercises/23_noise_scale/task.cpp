@@ -1,12 +1,21 @@
-// The noise scale, from two norms of each window.
+// Complete: the noise scale, from two norms of each window.
 //
-// A mean over b items has the expected square |G|^2 + tr/b: the truth's, and the noise of one item divided by b. A window
-// has two such means anyway: of its first micro-batch, over b items, and of all n micro-batches. Two equations, two
-// unknowns, tr and |G|^2. The noise scale is tr / |G|^2: with so many items noise and gradient are alike.
+// G is the true gradient, and tr is the variance of one item's gradient, summed over all its numbers. The mean
+// over b items has, on average, the squared norm |G|^2 + tr / b. A window has n micro-batches of b items each. So
+// it has two such means:
+//     first = |G|^2 + tr / b          the mean over the first micro-batch
+//     whole = |G|^2 + tr / (n * b)    the mean over the whole window
+// These are two equations for tr and |G|^2. The code below solves them for tr. Add |G|^2.
 //
-// Return it from many windows. In a single one the estimate of |G|^2 may well be below 0, and that is no mistake: what is
-// right on average is too small now and then. So estimates are summed first, and divided once. Here the second of the two
-// is still missing, and what is returned is no noise scale.
+// Return the noise scale tr / |G|^2 from many windows. Divide the sum of all estimates of tr by the sum of all
+// estimates of |G|^2. In a single window the estimate of |G|^2 can be negative. That is not an error: keep it.
+//
+// Example: n is 2, b is 10, first is 110, and whole is 60. Then tr is 1000, |G|^2 is 10, and the result is 100.
+//
+// The question: how much noise does `whole` contain?
+//
+// Given:
+//     struct Norms { double first, whole; };   // the two squared norms of one window
 #include "given.hpp"
 
 double noise_scale(const std::vector<Norms>& windows, int b, int n) {

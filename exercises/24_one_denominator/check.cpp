@@ -78,16 +78,16 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 }
 
 const exercise::Add add(
-    {.title = "what ranks hand in, and by what their sum is divided",
+    {.title = "the values that ranks submit, and the divisor of their sum",
      .minutes = 10,
      .lesson = "across-processes",
-     .hints = {"Which two sums must each rank hand in, so that nobody needs to know what the others have?",
-               "A sum over rows can be added to another rank's sum; a mean cannot. What is the sum of all "
-               "counts?",
-               "Hand in the gradient of sum(), and how many rows it was. Divide once, in the other function, "
-               "by the count that came back."},
-     .why = "Sums and counts can be added over ranks in any way, and are divided once, by what all have "
-            "counted. A rank with nothing adds zeros and needs no case of its own."},
+     .hints = {"A rank does not know the rows of the other ranks. Which two sums can it submit?",
+               "In hand_in(), replace the mean, because means of different ranks cannot be added, and set "
+               "`count`. In gradient_of_all(), replace the divisor.",
+               "Call backward on the sum over each micro-batch, and add up micro.shape()[0] for `count`. "
+               "Divide once, in gradient_of_all(), by the count of all ranks."},
+     .why = "You can add sums and counts over ranks, and divide once at the end. A rank without rows adds "
+            "zeros, and needs no special case."},
     examine, answers);
 
 }  // namespace

@@ -6,7 +6,7 @@ using namespace tally;
 
 inline namespace exercise_one_denominator {
 
-// The numbers that a rank passes to the sum; each rank gets back the sum over all ranks.
+// The numbers that a rank submits. The check adds up both members over all ranks.
 struct Share {
     std::vector<double> gradient;
     double count = 0;
@@ -21,9 +21,9 @@ inline std::vector<double> numbers_of_gradient(const Tensor& w) {
 
 }  // namespace exercise_one_denominator
 
-// Returns what the rank with these micro-batches, perhaps none, adds to the sum. Its w has no gradient yet.
+// Returns the numbers that the rank with these micro-batches submits. It can have none. w has no gradient yet.
 Share hand_in(const std::vector<Tensor>& micros, const Tensor& w);
-// Returns the gradient of the mean over all rows of all ranks, from the sum over this number of ranks.
+// Returns the gradient of the mean over all rows of all ranks. `sum` is the sum over `ranks` ranks.
 std::vector<double> gradient_of_all(const Share& sum, int ranks);
 HAND_IN(hand_in);
 HAND_IN(gradient_of_all);

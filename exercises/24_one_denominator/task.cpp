@@ -1,13 +1,21 @@
-// One denominator for all ranks.
+// Repair: what each process contributes to a shared gradient, and the divisor.
 //
-// Three ranks have 4, 2 and 0 of the six rows. Each calls hand_in() with its own micro-batches; what they return is
-// added up; and each calls gradient_of_all() with the sum. As it is here, a mean over each rank's rows is averaged over
-// the ranks:
+// Three processes (ranks) have 4, 2 and 0 of the six rows. Each rank calls hand_in() with its own micro-batches.
+// The check adds up the results of all ranks. Then each rank calls gradient_of_all() with the sum. The code below
+// averages the ranks' means:
 //
-//     all six rows      [-0.3536  0.0207 -0.6125]
-//     as it is here     [-0.3224  0.0311 -0.4771]
+//     all six rows at once     [-0.3536  0.0207 -0.6125]
+//     the code below           [-0.3224  0.0311 -0.4771]
 //
-// Make each ROW count the same, whichever rank has it, and whether or not a rank has any.
+// gradient_of_all() must return the gradient of the mean over all rows of all ranks. Each ROW must count the
+// same, on any rank, and a rank may have no rows.
+//
+// The question: which two sums must a rank submit, if it does not know the rows of the others?
+//
+// Given:
+//     struct Share { std::vector<double> gradient; double count = 0; };   // the check adds up both members
+//     std::vector<double> numbers_of_gradient(const Tensor& w);   // w.grad(), or zeros without a gradient
+//     micro.shape()[0], sum(a), mean(a)                           // rows (std::int64_t); scalars
 #include "given.hpp"
 
 Share hand_in(const std::vector<Tensor>& micros, const Tensor& w) {

@@ -19,7 +19,7 @@ Send send(int rank, int round, int ranks) {
 
 void examine(exercise::AnswerTest& look, const Functions& yours) {
     for (const int ranks : {4, 2, 3, 8, 1}) {
-        look.with(std::to_string(ranks) + (ranks == 1 ? " rank, who has nobody to send to" : " ranks"));
+        look.with(std::to_string(ranks) + (ranks == 1 ? " rank, which has no neighbour" : " ranks"));
         using Held = std::vector<std::vector<double>>;  // for each rank, a number per chunk
         Held held;
         std::vector<double> wanted(static_cast<std::size_t>(ranks));
@@ -31,7 +31,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         std::string fault;
         const bool ran = look.runs([&] {
             const int rounds = yours.rounds(ranks);
-            if (rounds > 100) fault = "you want " + std::to_string(rounds) + " rounds";
+            if (rounds > 100) fault = "rounds() returns " + std::to_string(rounds);
             for (int round = 0; round < rounds && fault.empty(); ++round) {
                 const Held before = held;
                 for (int rank = 0; rank < ranks; ++rank) {
@@ -39,7 +39,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
                     if (sent.chunk < 0 || sent.chunk >= ranks) {
                         fault = "rank " + std::to_string(rank) + " sends chunk " +
                                 std::to_string(sent.chunk) + " in round " + std::to_string(round) +
-                                "; there are 0 to " + std::to_string(ranks - 1);
+                                "; the numbers of chunks are 0 to " + std::to_string(ranks - 1);
                         return;
                     }
                     const auto chunk = static_cast<std::size_t>(sent.chunk);
@@ -60,19 +60,19 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 }
 
 const exercise::Add add(
-    {.title = "add up gradients around a ring, measured in bytes",
+    {.title = "a sum of gradients around a ring, measured in bytes",
      .minutes = 15,
      .lesson = "across-processes",
-     .hints = {"In round 0 rank r sends chunk r. Which chunk has rank r got by then from its left, and so "
-               "can send on in round 1?",
-               "In the first phase the number goes down by one each round. Behind it rank r has got chunk r "
-               "+ 1 last, complete: with that one the second phase begins, and goes down again.",
-               "First phase: rank - round. Second phase, where round is at least ranks - 1: rank - round + "
-               "ranks. Both modulo ranks, made positive before."},
-     .why =
-         "Each chunk makes one way round to be added up, and one more to be handed out. A rank sends 2 (P "
-         "- 1) / P of the gradient: less than twice the gradient, for 4 ranks and for 4000, and nobody is in "
-         "the middle. That is why gradients are summed in rings."},
+     .hints = {"In round 0, rank r sends chunk r. Which chunk does rank r receive in round 0, and which one "
+               "can it send in round 1?",
+               "Replace the 0 of `.chunk`. In the first phase, the number goes down by one in each round. "
+               "After this phase rank r has chunk r + 1 complete. The second phase begins with this chunk, "
+               "and the number goes down again.",
+               "In the first phase the number is rank - round. In the second phase it is rank - round + "
+               "ranks. Add a multiple of `ranks` so that the number is positive, and take it modulo ranks."},
+     .why = "Each chunk travels around the ring once to be added up, and once to be distributed. So a rank "
+            "sends 2 (P - 1) / P times the size of the gradient: less than twice the size, for any number of "
+            "ranks."},
     examine, answers);
 
 }  // namespace

@@ -39,7 +39,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         const exercise::PipeRun ran(orders, micros, "FB");
         if (!look.holds(ran.fault.empty(), ran.fault)) continue;
         look.at_most(
-            "units of time (" + std::to_string(2 * micros) + " of them work; the rest is the bubble)",
+            "units of time (" + std::to_string(2 * micros) + " of them work; a stage waits in the others)",
             ran.time, 2 * (micros + stages - 1));
         for (std::size_t s = 0; s < ran.kept.size(); ++s)
             look.at_most("micro-batches kept by stage " + std::to_string(s), ran.kept[s],
@@ -48,18 +48,17 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 }
 
 const exercise::Add add(
-    {.title = "a schedule for four stages, measured in waiting and in memory",
+    {.title = "a schedule for four stages, measured by waiting time and memory",
      .minutes = 20,
      .lesson = "the-pipe",
-     .hints = {"After its first F, how many micro-batches must the first of four stages have sent before the "
-               "first B can come back to it?",
-               "Count the F and the B that were done. A stage may do an F as long as it is ahead by no more "
-               "than the stages behind it; otherwise it does a B.",
-               "A loop until all B are done: if there is an F left, and the F done are at most the B done "
-               "plus stages - 1 - stage, do the next F; else the next B."},
-     .why = "One forward, one backward: the same time as all forward first, (P - 1) / (M + P - 1) of it "
-            "waiting, but a stage keeps only as many micro-batches as are on their way behind it. More "
-            "micro-batches make the bubble smaller and the memory no larger."},
+     .hints = {"Stage 0 has done F(0). How many more F can it do before B(0) comes back to it?",
+               "Replace the two loops by one. Count the F and the B that are done. A stage may be ahead by "
+               "as many F as there are stages after it; after that it does a B.",
+               "Loop until all B are done. If an F is left, and the number of F done is at most the number "
+               "of B done plus stages - 1 - stage, do the next F. Otherwise do the next B."},
+     .why = "1F1B takes the same time as all F first, and waits for the same share (P - 1) / (M + P - 1) of "
+            "it. But it keeps at most P micro-batches. More micro-batches reduce the waiting share and need "
+            "no more memory."},
     examine, answers);
 
 }  // namespace

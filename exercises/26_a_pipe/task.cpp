@@ -1,12 +1,25 @@
-// A pipe of four stages, eight micro-batches.
+// Repair: a schedule that keeps too many micro-batches.
 //
-// Each of four machines has a quarter of the layers. A micro-batch goes forward through stages 0, 1, 2, 3 and backward
-// through 3, 2, 1, 0; from its F to its B a stage keeps its activations. If each stage does all F first and then all B,
-// it keeps 8 of them. But stage 3 can go backward at once!
+// Four machines (stages) have a quarter of the layers each. A micro-batch goes forward through the stages 0, 1, 2, 3
+// and backward through 3, 2, 1, 0. A stage keeps the activations of a micro-batch from its forward F to its
+// backward B. The code below does all F first, so each stage keeps all 8 micro-batches.
 //
-// Write the schedule "one forward, one backward": stage s first does as many F as there are stages behind it; then it
-// does F and B in turn, until there is no F left; then the rest of B. Targets: 22 units of time, a bubble of 3/11, and
-// never more than 4 micro-batches kept. (With fewer micro-batches than stages it must work as well.)
+// Return the work of one stage in the order "one forward, one backward" (1F1B):
+//     first    as many F as there are stages after this one
+//     then     F, B, F, B, ... until no F is left
+//     at last  the other B
+//
+// Example: with 4 stages and 3 micro-batches, stage 2 does F(0) F(1) B(0) F(2) B(1) B(2).
+//
+// Targets for 4 stages and 8 micro-batches: 22 units of time, and at most 4 micro-batches kept. The schedule must
+// also work for fewer micro-batches than stages. F and B take one unit of time each. F(m) waits for F(m) of the
+// stage before, and B(m) waits for B(m) of the stage after.
+//
+// The question: how many F may a stage be ahead of its B?
+//
+// Given:
+//     struct Work { bool backward; int micro; };
+//     Work F(int micro);   Work B(int micro);
 #include "given.hpp"
 
 std::vector<Work> schedule(int stage, int stages, int micros) {

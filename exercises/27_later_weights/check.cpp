@@ -52,17 +52,18 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 }
 
 const exercise::Add add(
-    {.title = "gradients of weights that come when a stage would wait",
+    {.title = "weight gradients, computed when a stage would wait",
      .minutes = 15,
      .lesson = "the-pipe",
-     .hints = {"Stage 3 of four does B(0) and W(0) before B(1). Who waits meanwhile, and for which of the "
-               "two?",
-               "Count the W apart from the B: after B(b) comes a W only if b is at least `stage`, and it is "
-               "the next one that was not done.",
-               "Before the loop: int w = 0. After B(b): if (b >= stage) order.push_back(W(w++)). After the "
-               "loop: while (w < micros) order.push_back(W(w++))."},
-     .why = "Zero bubble, ZB-H1: the stages before get their B at once, and W fills what was waiting. Of "
-            "2 (p - 1) units of waiting p - 1 are left, and no stage keeps more than the first one did."},
+     .hints = {"Stage 3 of four does B(0) and W(0) before B(1). Stage 2 waits for B(1). Which of the two "
+               "could stage 3 do later?",
+               "Change the line with W(b). Count the W separately from the B: after B(b), do the next W only "
+               "if b is at least `stage`. The other W follow after the loop.",
+               "Declare a counter w before the loop. Inside, if b >= stage, append W(w) and increase w. "
+               "After the loop, append W(w) until w is micros."},
+     .why = "The stages before get their B earlier, and W fills the time in which a stage would wait "
+            "(ZB-H1). The waiting time falls from 2 (P - 1) to P - 1 units, and no stage keeps more "
+            "micro-batches than stage 0 did."},
     examine, answers);
 
 }  // namespace

@@ -14,7 +14,7 @@ inline Piece W(int micro) { return {'W', micro}; }
 
 }  // namespace exercise_later_weights
 
-// Returns the work of a stage in order: F, B and W of each micro-batch once. Stage 0 is the first of
+// Returns the work of a stage in order: F, B and W of each micro-batch, each once. Stage 0 is the first of
 // `stages`. F(m) waits for F(m) of the previous stage, B(m) for B(m) of the next stage, and W(m) for B(m) of
 // its own stage.
 std::vector<Piece> schedule(int stage, int stages, int micros);

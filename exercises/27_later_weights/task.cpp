@@ -1,13 +1,24 @@
-// What nobody waits for comes later.
+// Repair: a schedule that computes weight gradients too early.
 //
-// A stage's backward computes two things: the gradient of its input, for which the stage before it waits (B), and the
-// gradient of its weights, for which nobody waits (W). F, B and W take one unit of time each. Below is "one forward, one
-// backward" with W at once after its B: four stages and eight micro-batches take 30 units.
+// Backward of a stage has two parts. B computes the gradient of the input, and the stage before waits for it. W
+// computes the gradient of the weights, and no stage waits for it. The code below does W(b) directly after B(b):
+// four stages and eight micro-batches take 30 units of time.
 //
-// Stage s has s stages before it, which get their gradients that much later than it has its own. Let it put off as many W
-// as that: B first, and W(0) only after B(s), then W(1) after B(s + 1), and so on; what is left of W comes at the end. An
-// F still follows each B, after the W if there is one.
-// Targets: 27 units, and never more micro-batches kept, from F to W, than there are stages.
+// Stage s has s stages before it. Let stage s postpone s of its W:
+//     W(0) follows B(s), W(1) follows B(s + 1), and so on. The other W come at the end.
+//     An F still follows each B, after the W if there is one.
+//
+// Example: with 2 stages and 3 micro-batches, stage 1 does F(0) B(0) F(1) B(1) W(0) F(2) B(2) W(1) W(2).
+//
+// Targets for 4 stages and 8 micro-batches: 27 units of time, and each stage keeps at most 4 micro-batches
+// from F to W. F, B and W take one unit of time each. F(m) waits for F(m) of the stage before, B(m) waits for B(m)
+// of the stage after, and W(m) waits for B(m) of its own stage.
+//
+// The question: what must a stage count separately, if the next W does not belong to the B just done?
+//
+// Given:
+//     struct Piece { char what; int micro; };   // what is 'F', 'B' or 'W'
+//     Piece F(int micro);   Piece B(int micro);   Piece W(int micro);
 #include "given.hpp"
 
 std::vector<Piece> schedule(int stage, int stages, int micros) {

@@ -27,8 +27,9 @@ public:
         while (fault.empty() && a_unit_passes(kinds.back())) ++time;
         for (std::size_t s = 0; s < orders.size() && fault.empty(); ++s)
             if (next_[s] < orders[s].size())
-                fault = "after " + std::to_string(time) + " units all wait for each other: stage " +
-                        std::to_string(s) + " wants to do " + orders[s][next_[s]].to_text();
+                fault = "after " + std::to_string(time) +
+                        " units of time all stages wait for each other: the next work of stage " +
+                        std::to_string(s) + " is " + orders[s][next_[s]].to_text();
     }
 
 private:
@@ -39,7 +40,7 @@ private:
         const std::string stage = "stage " + std::to_string(s);
         for (const PipeWork& work : orders_[s])
             if (work.micro < 0 || work.micro >= micros || kinds.find(work.what) == std::string::npos)
-                fault = stage + " has " + work.to_text() + ", and there are micro-batches 0 to " +
+                fault = stage + " returns " + work.to_text() + ", but the micro-batches are 0 to " +
                         std::to_string(micros - 1);
         for (const char what : kinds)
             for (int micro = 0; micro < micros && fault.empty(); ++micro) {
