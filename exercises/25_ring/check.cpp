@@ -65,11 +65,10 @@ const exercise::Add add(
      .lesson = "across-processes",
      .hints = {"In round 0, rank r sends chunk r. Which chunk does rank r receive in round 0, and which one "
                "can it send in round 1?",
-               "Replace the 0 of `.chunk`. In the first phase, the number goes down by one in each round. "
-               "After this phase rank r has chunk r + 1 complete. The second phase begins with this chunk, "
-               "and the number goes down again.",
-               "In the first phase the number is rank - round. In the second phase it is rank - round + "
-               "ranks. Add a multiple of `ranks` so that the number is positive, and take it modulo ranks."},
+               "Replace the 0 of `.chunk`. A rank sends the chunk that it received in the round before. How "
+               "does its number change from round to round? The same rule is right in both phases.",
+               "The number is rank - round in both phases, taken modulo `ranks`. Add 2 * ranks first, so "
+               "that it is not negative."},
      .why = "Each chunk travels around the ring once to be added up, and once to be distributed. So a rank "
             "sends 2 (P - 1) / P times the size of the gradient: less than twice the size, for any number of "
             "ranks."},
