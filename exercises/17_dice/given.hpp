@@ -10,7 +10,7 @@ struct Micro {
 
 }  // namespace exercise_dice
 
-// Returns the derivative of the loss over ALL pixels for the p of each pixel, micro-batch after micro-batch.
+// Returns d loss / d p for each pixel, micro-batch after micro-batch, where the loss is that of ALL pixels:
 //     loss = 1 - 2 I / D,    I = sum of p * t,    D = sum of (p + t)
 std::vector<double> dice_gradients(const std::vector<Micro>& micros);
 HAND_IN(dice_gradients);

@@ -3,7 +3,7 @@
 // A checkpoint runs its layers twice, and both runs must give the same result. Return the dropout factors of
 // `items` items: 0 where the item's random number is below p, and 1 / (1 - p) elsewhere, so that the mean stays
 // the same. In one update, item i of the window must always get the same factor: in each call, and for each
-// way to cut the window into micro-batches. The code below counts its calls, so a second run gets other numbers.
+// way to cut the window into micro-batches. The code below counts the numbers that it drew, so a second run differs.
 //
 // Example: items 4 to 7 of a window are the micro-batch with first_item 4. mask() must give them the same
 // factors as in a micro-batch of the items 0 to 7. Another layer and another update have other random numbers.

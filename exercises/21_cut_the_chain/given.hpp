@@ -7,6 +7,6 @@
 // layers.
 //
 // Returns the first layer of each segment except the first one: {3, 7} means layers 0 to 2, 3 to 6, and 7 to
-// the end. No segment may keep more than `budget` KiB, and as few layers as possible may run again.
+// the end. No segment may keep more than `budget` KiB, and as few layers as possible run twice.
 std::vector<int> cuts(const std::vector<int>& kept, int budget);
 HAND_IN(cuts);

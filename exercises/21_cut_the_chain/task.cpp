@@ -5,8 +5,8 @@
 // keeps its layers only then. The last segment runs once, because backward begins there.
 //
 // Return the first layer of each segment except the first segment, in ascending order: {3, 7} means the layers
-// 0 to 2, 3 to 6, and 7 to the end. No segment may keep more than `budget`, and as few layers as possible may
-// run twice. No layer keeps more than `budget`.
+// 0 to 2, 3 to 6, and 7 to the end. No segment may keep more than `budget`. Choose the cuts so that as few
+// layers as possible run twice. A single layer never keeps more than `budget`.
 //
 // Example: for layers of 60, 60, 60, 60, 60 and 60 KiB and a budget of 120 KiB, the cuts are {2, 4}.
 //

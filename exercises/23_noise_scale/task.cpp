@@ -5,7 +5,7 @@
 // it has two such means:
 //     first = |G|^2 + tr / b          the mean over the first micro-batch
 //     whole = |G|^2 + tr / (n * b)    the mean over the whole window
-// These are two equations for tr and |G|^2. The code below solves them for tr. Add |G|^2.
+// These are two equations for tr and |G|^2. The code below solves them for tr. Solve them for |G|^2.
 //
 // Return the noise scale tr / |G|^2 from many windows. Divide the sum of all estimates of tr by the sum of all
 // estimates of |G|^2. In a single window the estimate of |G|^2 can be negative. That is not an error: keep it.
