@@ -41,7 +41,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 const exercise::Add add(
     {.title = "a dropout mask that can be recomputed",
      .minutes = 5,
-     .lesson = "dropout-masks",
+     .lesson = "what-must-not-differ",
      .hints = {"Can you draw the number of item 5 without the numbers of the items 0 to 4? What do you need "
                "to know?",
                "The third argument of random() is wrong. Which number has the i-th item of this micro-batch "

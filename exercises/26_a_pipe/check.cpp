@@ -50,7 +50,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 const exercise::Add add(
     {.title = "a schedule for four stages, measured by waiting time and memory",
      .minutes = 20,
-     .lesson = "the-pipe",
+     .lesson = "what-a-pipe-keeps",
      .hints = {"Stage 0 has done F(0). How many more F can it do before B(0) comes back to it?",
                "Replace the two loops by one. Count the F and the B that are done. A stage may be ahead by "
                "as many F as there are stages after it; after that it does a B.",

@@ -54,7 +54,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 const exercise::Add add(
     {.title = "weight gradients, computed when a stage would wait",
      .minutes = 15,
-     .lesson = "the-pipe",
+     .lesson = "what-a-pipe-keeps",
      .hints = {"Stage 3 of four does B(0) and W(0) before B(1). Stage 2 waits for B(1). Which of the two "
                "could stage 3 do later?",
                "Change the line with W(b). Count the W separately from the B: after B(b), do the next W only "
