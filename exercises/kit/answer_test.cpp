@@ -1,4 +1,4 @@
-// Noting what an answer gave, and saying what is wrong with it.
+// Records the numbers of an answer, and describes the wrong ones.
 #include "answer_test.hpp"
 
 #include <fmt/format.h>
@@ -66,6 +66,8 @@ Numbers numbers(const tally::Array<double>& array) { return array.to_vector(); }
 
 AnswerTest::AnswerTest(std::uint64_t seed) : state_(seed) {}
 
+void AnswerTest::part(std::string name) { parts_.push_back({std::move(name), noted_.size()}); }
+
 void AnswerTest::with(std::string where) {
     where_ = std::move(where);
     wrong_here_ = false;
@@ -76,6 +78,7 @@ void AnswerTest::with(std::string where) {
 void AnswerTest::complain(std::vector<std::string> lines) {
     if (!wrong_here_) ++wrong_cases_;
     wrong_here_ = true;
+    if (!parts_.empty()) parts_.back().right = false;
     complaints_.push_back({where_, std::move(lines)});
 }
 
@@ -118,6 +121,33 @@ bool AnswerTest::holds(bool condition, const std::string& sentence) {
     return condition;
 }
 
+bool AnswerTest::same_bits(const std::string& what, const std::vector<float>& yours,
+                           const std::vector<float>& right, const std::string& sentence) {
+    const bool same = yours == right;
+    note(same ? 1 : 0);
+    if (same) return true;
+    if (yours.size() != right.size()) {
+        complain({fmt::format("your {} has {} numbers instead of {}", what, yours.size(), right.size())});
+        return false;
+    }
+    std::size_t first = yours.size(), equal = 0;
+    for (std::size_t i = 0; i < yours.size(); ++i) {
+        if (yours[i] == right[i]) {
+            ++equal;
+        } else {
+            first = std::min(first, i);
+        }
+    }
+    // Nine digits and the hexadecimal form each identify a float.
+    const auto in_full = [](float value) { return fmt::format("{:<17.9g} {:a}", value, value); };
+    const std::string name = yours.size() == 1 ? "your " + what : fmt::format("your {}[{}]", what, first);
+    const std::size_t width = std::max<std::size_t>(16, name.size());
+    complain({fmt::format("{:<{}} {}", name, width, in_full(yours[first])),
+              fmt::format("{:<{}} {}", "the right one", width, in_full(right[first])),
+              fmt::format("{} of {} numbers have the right bits", equal, yours.size()), sentence});
+    return false;
+}
+
 bool AnswerTest::runs(const std::function<void()>& answer) {
     try {
         answer();
@@ -149,14 +179,26 @@ Numbers AnswerTest::uniforms(std::size_t count, double from, double to) {
     return values;
 }
 
-bool AnswerTest::like(const AnswerTest& other) const {
-    if (noted_.size() != other.noted_.size()) return false;
-    for (std::size_t i = 0; i < noted_.size(); ++i) {
-        const double mine = noted_[i].value, theirs = other.noted_[i].value;
+bool AnswerTest::alike(const std::vector<Noted>& a, const std::vector<Noted>& b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double mine = a[i].value, theirs = b[i].value;
         const double size = std::max({1e-3, std::abs(mine), std::abs(theirs)});
-        if (!close(mine, theirs, std::isfinite(size) ? noted_[i].tolerance * size : 0)) return false;
+        if (!close(mine, theirs, std::isfinite(size) ? a[i].tolerance * size : 0)) return false;
     }
     return true;
+}
+
+bool AnswerTest::like(const AnswerTest& other) const { return alike(noted_, other.noted_); }
+
+std::vector<AnswerTest::Noted> AnswerTest::notes_of(std::size_t part) const {
+    const auto at = [this](std::size_t note) { return noted_.begin() + static_cast<std::ptrdiff_t>(note); };
+    return {at(parts_[part].first_note),
+            part + 1 < parts_.size() ? at(parts_[part + 1].first_note) : noted_.end()};
+}
+
+bool AnswerTest::part_is_like(const AnswerTest& other, std::size_t part) const {
+    return part < other.parts_.size() && alike(notes_of(part), other.notes_of(part));
 }
 
 }  // namespace exercise

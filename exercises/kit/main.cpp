@@ -149,6 +149,38 @@ void report_wrong(const AnswerTest& look, std::uint64_t seed) {
     report(fmt::format("cases {} {} {}", look.cases() - look.wrong_cases(), look.cases(), seed));
 }
 
+std::string listed(const std::vector<std::string>& names) {  // returns "a, b and c"
+    std::string text;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+    return text;
+}
+
+// Returns the first part that is wrong, if the exercise has parts.
+std::optional<std::size_t> first_wrong_part(const AnswerTest& look) {
+    for (std::size_t part = 0; part < look.parts(); ++part)
+        if (!look.part_is_right(part)) return part;
+    return std::nullopt;
+}
+
+// Lists the right and the wrong parts, so that a learner sees each repaired function.
+void report_parts(const AnswerTest& look) {
+    std::vector<std::string> right, wrong;
+    for (std::size_t part = 0; part < look.parts(); ++part)
+        (look.part_is_right(part) ? right : wrong).push_back(look.part_name(part));
+    if (wrong.empty()) return;
+    const std::string still = (right.empty() ? "Wrong: " : "Still wrong: ") + listed(wrong) + ".";
+    report(fmt::format("parts {} of {} functions {} right{} {}", right.size(), look.parts(),
+                       right.size() == 1 ? "is" : "are", right.empty() ? "." : ": " + listed(right) + ".",
+                       still));
+}
+
+bool recognised(const AnswerTest& look, const AnswerTest& known) {
+    const auto part = first_wrong_part(look);
+    if (!part) return look.like(known);
+    return look.part_is_like(known, *part) && first_wrong_part(known) == part;
+}
+
 int judge(const Exercise& exercise, const char* path, std::uint64_t seed) {
     set_limits();
     say_where("while it was loaded");
@@ -169,9 +201,11 @@ int judge(const Exercise& exercise, const char* path, std::uint64_t seed) {
     if (look.complaints().empty()) {
         report("verdict passed");
         report(fmt::format("cases {} {} {}", look.cases(), look.cases(), seed));
+        for (const auto& sentence : look.trainings()) report("trained " + sentence);
         return 0;
     }
     report("verdict wrong");
+    report_parts(look);
     for (std::size_t which = 0; which < exercise.mistakes.size(); ++which) {
         AnswerTest known(seed);
         try {
@@ -179,7 +213,7 @@ int judge(const Exercise& exercise, const char* path, std::uint64_t seed) {
         } catch (const std::exception&) {
             continue;
         }
-        if (!look.like(known)) continue;
+        if (!recognised(look, known)) continue;
         report(fmt::format("mistake {}", exercise.mistakes[which].first));
         report(fmt::format("sentence {}", exercise.mistakes[which].second));
         break;

@@ -103,11 +103,15 @@ std::string Exercises::whole_answer(const Exercise& exercise, const std::string&
     return start.substr(0, at + include.size()) + "\n" + answer(exercise, name);
 }
 
+std::string Exercises::given(const Exercise& exercise) const {
+    return text_of(fmt::format("{}/{}/given.hpp", sources, exercise.folder()));
+}
+
 std::string Exercises::declaration(const Exercise& exercise, const std::string& function) const {
-    const std::string given = text_of(fmt::format("{}/{}/given.hpp", sources, exercise.folder()));
+    const std::string given_text = given(exercise);
     std::smatch found;
     const std::regex declared("(?:^|\\n)([^\\n;/]*\\b" + function + "\\([^;]*?\\));");
-    return std::regex_search(given, found, declared) ? found[1].str() : function;
+    return std::regex_search(given_text, found, declared) ? found[1].str() : function;
 }
 
 }  // namespace tally::lesson

@@ -31,6 +31,7 @@ struct Exercises {
     // Returns the code of an answer without the #include line. `name` is "right" or the name of a mistake.
     std::string answer(const Exercise& exercise, const std::string& name) const;
     std::string whole_answer(const Exercise& exercise, const std::string& name) const;
+    std::string given(const Exercise& exercise) const;  // the text of given.hpp
     std::string declaration(const Exercise& exercise, const std::string& function) const;
 
     std::string checks;                 // the program that checks answers

@@ -287,6 +287,8 @@ private:
                                       {"sentence", verdict.sentence},
                                       {"where", verdict.where},
                                       {"shown", verdict.shown},
+                                      {"parts", verdict.parts},
+                                      {"trained", verdict.trained},
                                       {"cases", verdict.cases}}
             .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     }
@@ -296,6 +298,7 @@ private:
         if (verdict.judged == Judged::passed) {
             print(painted(" [ok] ", Tone::good, mode_.style) +
                   fmt::format("{}: {}", exercise.slug, verdict.cases));
+            for (const auto& sentence : verdict.trained) say(in_one_line(sentence), 6);
             say(exercise.why, 6);
             say("./learn solution " + exercise.slug + " shows our answer.", 6);
             print_next(exercise);
@@ -304,6 +307,7 @@ private:
         const bool todo = verdict.judged == Judged::not_yet;
         print(painted(todo ? " [todo] " : " [wrong] ", todo ? Tone::warn : Tone::bad, mode_.style) + file +
               (verdict.judged == Judged::not_compiled && !verdict.where.empty() ? ", " + verdict.where : ""));
+        if (!verdict.parts.empty()) say(in_one_line(verdict.parts), 2);
         say(in_one_line(verdict.sentence), 2);
         if (flags_.quiet) return;
         if (verdict.judged == Judged::wrong || verdict.judged == Judged::broken) {

@@ -46,8 +46,8 @@ constexpr KnownError known_errors[] = {
      "There is nothing of this name here: a typing error, or a variable of another block?"},
     {{"is not a member of 'std'", "in namespace 'std'"},
      "The standard library has nothing of this name, or its header is not included."},
-    {{"has no member", "no member named"},
-     "The object has no member of this name. docs/tensors.md lists the members of a tensor."},
+    {{"has no member", "no member named"}, "The object has no member of this name."},
+    {{"non-class type", "is not a structure or union"}, "A number or a pointer has no members."},
     {{"no match for", "invalid operands"},
      "These two do not fit together: what is the type of each of them?"},
     {{"no matching function"},
@@ -73,6 +73,71 @@ std::string meaning_of(const std::string& error) {
         for (const std::string_view part : known.parts)
             if (!part.empty() && error.find(part) != std::string::npos) return known.sentence;
     return "It does not compile.";
+}
+
+// Returns the text between the brace at `open` and its closing brace, without comments and function bodies.
+std::string body_of(const std::string& text, std::size_t open) {
+    std::string body;
+    int depth = 0;
+    for (std::size_t at = open; at < text.size(); ++at) {
+        if (text.compare(at, 2, "//") == 0) at = std::min(text.size() - 1, text.find('\n', at));
+        const char c = text[at];
+        if (c == '}' && --depth == 0) return body;
+        if (depth == 1 && c != '{') body += c;
+        if (c == '{' && ++depth == 2) body += ';';
+    }
+    return body;
+}
+
+// Returns the members of a struct in a given.hpp, such as "sum", "lost" or "norm()".
+std::vector<std::string> members_of(const std::string& type, const std::string& given) {
+    std::smatch begin;
+    if (!std::regex_search(given, begin, std::regex("\\b(struct|class) " + type + "\\b[^;{]*\\{"))) return {};
+    const std::string body = body_of(given, static_cast<std::size_t>(begin.position() + begin.length()) - 1);
+    std::vector<std::string> members;
+    std::istringstream declarations(body);
+    for (std::string one; std::getline(declarations, one, ';');) {
+        // Template arguments, parameters and initial values contain names that are not members.
+        for (const char* inner : {"<[^<>]*>", "<[^<>]*>", "<[^<>]*>", "=[^,]*"})
+            one = std::regex_replace(one, std::regex(inner), "");
+        std::smatch found;
+        if (std::regex_search(one, found, std::regex("(\\w+) *\\("))) {
+            members.push_back(found[1].str() + "()");
+            continue;
+        }
+        std::istringstream names(one);
+        for (std::string name; std::getline(names, name, ',');)
+            if (std::regex_search(name, found, std::regex("(\\w+)(\\[[^\\]]*\\])?\\s*$")))
+                members.push_back(found[1]);
+    }
+    return members;
+}
+
+// Explains the error "has no member": lists the members of a type from given.hpp, or those of a tensor.
+std::string missing_member(const std::string& error, const std::string& given) {
+    std::smatch found;
+    std::string type, member;
+    if (std::regex_search(error, found, std::regex("'([^']+)'.* has no member named '(\\w+)'"))) {  // g++
+        type = found[1], member = found[2];
+    } else if (std::regex_search(error, found,
+                                 std::regex("no member named '(\\w+)' in '([^']+)'"))) {  // clang++
+        type = found[2], member = found[1];
+    } else {
+        return {};
+    }
+    type = std::regex_replace(type, std::regex("\\b(const|using|class|struct) | = .*|\\w+::(?=\\w+$)"), "");
+    if (std::regex_search(type, std::regex("^(tally::)?(Tensor|Tensor64|Scalar|Var<)")))
+        return fmt::format(
+            "A tensor has no member {}. Common members are x.shape()[0] (the number of rows), "
+            "x.grad() and x.item(). docs/tensors.md lists the others.",
+            member);
+    const auto members =
+        std::regex_match(type, std::regex("\\w+")) ? members_of(type, given) : std::vector<std::string>{};
+    if (members.empty()) return {};
+    std::string list;
+    for (std::size_t i = 0; i < members.size(); ++i)
+        list += (i == 0 ? "" : i + 1 == members.size() ? " and " : ", ") + members[i];
+    return fmt::format("{0} has no member {1}. The members of {0} are {2}.", type, member, list);
 }
 
 std::string demangled(const std::string& name) {
@@ -101,8 +166,8 @@ std::string why_not_loaded(const Exercises& exercises, const Exercise& exercise,
 }
 
 struct Report {
-    std::string verdict, mistake, sentence, where, cases, function;
-    std::vector<std::string> said;
+    std::string verdict, mistake, sentence, where, parts, cases, function;
+    std::vector<std::string> said, trained;
 
     explicit Report(const std::string& text) {
         std::istringstream lines(text);
@@ -111,10 +176,12 @@ struct Report {
             const std::string word = line.substr(0, blank),
                               remaining = line.substr(std::min(blank + 1, line.size()));
             if (word == "say") said.push_back(remaining);
+            if (word == "trained") trained.push_back(remaining);
             for (const auto& [name, place] : {std::pair{"verdict", &verdict},
                                               {"mistake", &mistake},
                                               {"sentence", &sentence},
                                               {"where", &where},
+                                              {"parts", &parts},
                                               {"cases", &cases},
                                               {"function", &function}})
                 if (word == name) *place = remaining;
@@ -155,6 +222,8 @@ Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const C
                     .sentence = report.sentence,
                     .where = report.where,
                     .shown = {},
+                    .parts = report.parts,
+                    .trained = report.trained,
                     .cases = {}};
     verdict.end_signal = finished.end_signal;
     if (report.verdict == "passed" || report.verdict == "wrong") {
@@ -191,12 +260,14 @@ Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const C
 }
 }  // namespace
 
-Verdict first_error(const std::string& said, const std::string& file) {
+Verdict first_error(const std::string& said, const std::string& file, const std::string& given) {
     Verdict verdict{.judged = Judged::not_compiled,
                     .mistake = {},
                     .sentence = "It does not compile.",
                     .where = {},
                     .shown = {},
+                    .parts = {},
+                    .trained = {},
                     .cases = {}};
     const std::string text = plain_quotes(said);
     std::istringstream lines(text);
@@ -222,7 +293,8 @@ Verdict first_error(const std::string& said, const std::string& file) {
                                                                         : "The compiler failed: " + words;
         return verdict;
     }
-    verdict.sentence = meaning_of(error);
+    const std::string member = missing_member(error, given);
+    verdict.sentence = member.empty() ? meaning_of(error) : member;
     const int number = std::atoi(in_file.c_str());
     if (number > 0) verdict.where = fmt::format("line {}", number);
     verdict.shown.push_back(error);
@@ -262,7 +334,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
     if (compiled.end_signal != 0) {
         verdict.end_signal = compiled.end_signal;
     } else if (failed) {
-        verdict = first_error(compiled.captured, file);
+        verdict = first_error(compiled.captured, file, exercises.given(exercise));
     } else {
         const ChildResult ran = run_capturing(
             {exercises.checks, exercise.slug, library, fmt::format("{}", seed)}, report_descriptor);

@@ -13,12 +13,14 @@ enum class Judged { passed, wrong, not_yet, not_compiled, broken };  // broken: 
 
 struct Verdict {
     Judged judged = Judged::broken;
-    std::string mistake;             // the name of the recognised mistake
-    std::string sentence;            // one or two sentences about the mistake
-    std::string where;               // the test case in which the mistake appeared
-    std::vector<std::string> shown;  // lines of output for this test case
-    std::string cases;               // "5 of 8 cases are right (seed 0)"
-    int end_signal = 0;              // the signal that asked this program to end, or 0
+    std::string mistake;               // the name of the recognised mistake
+    std::string sentence;              // one or two sentences about the mistake
+    std::string where;                 // the test case in which the mistake appeared
+    std::vector<std::string> shown;    // lines of output for this test case
+    std::string parts;                 // "2 of 5 functions are right: f and g. Still wrong: h, i and j."
+    std::vector<std::string> trained;  // results of a training with the learner's code, after a pass
+    std::string cases;                 // "5 of 8 cases are right (seed 0)"
+    int end_signal = 0;                // the signal that asked this program to end, or 0
 };
 
 // Compiles `file` to a library in the folder `scratch`, checks the library and deletes the library.
@@ -26,6 +28,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
               const std::string& scratch, std::uint64_t seed);
 
 // Explains the compiler's first error with a sentence and with the lines of `file` that caused the error.
-Verdict first_error(const std::string& said, const std::string& file);
+// `given` is the text of the exercise's given.hpp, whose types have the members that the sentence lists.
+Verdict first_error(const std::string& said, const std::string& file, const std::string& given = {});
 
 }  // namespace tally::lesson
