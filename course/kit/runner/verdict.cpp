@@ -97,6 +97,7 @@ std::vector<std::string> members_of(const std::string& type, const std::string& 
     std::vector<std::string> members;
     std::istringstream declarations(body);
     for (std::string one; std::getline(declarations, one, ';');) {
+        if (std::regex_search(one, std::regex("\\bstatic\\b"))) continue;
         // Template arguments, parameters and initial values contain names that are not members.
         for (const char* inner : {"<[^<>]*>", "<[^<>]*>", "<[^<>]*>", "=[^,]*"})
             one = std::regex_replace(one, std::regex(inner), "");
@@ -125,14 +126,23 @@ std::string missing_member(const std::string& error, const std::string& given) {
     } else {
         return {};
     }
-    type = std::regex_replace(type, std::regex("\\b(const|using|class|struct) | = .*|\\w+::(?=\\w+$)"), "");
-    if (std::regex_search(type, std::regex("^(tally::)?(Tensor|Tensor64|Scalar|Var<)")))
+    // g++ adds the aliased type: 'const Value' {aka 'const class std::shared_ptr<Node>'}.
+    std::string aliased = type;
+    if (std::regex_search(error, found, std::regex("aka '([^']+)'"))) aliased = found[1];
+    for (std::string* name : {&type, &aliased})
+        *name = std::regex_replace(
+            *name, std::regex("\\b(const|using|class|struct) | = .*|\\w+::(?=\\w+(<|$))|\\w+::(?=\\w+::)"),
+            "");
+    if (std::regex_search(type, std::regex("^(Tensor|Tensor64|Scalar|Var<)")))
         return fmt::format(
             "A tensor has no member {}. Common members are x.shape()[0] (the number of rows), "
             "x.grad() and x.item(). docs/tensors.md lists the others.",
             member);
-    const auto members =
-        std::regex_match(type, std::regex("\\w+")) ? members_of(type, given) : std::vector<std::string>{};
+    if (std::regex_search(aliased, std::regex("^(shared|unique)_ptr<")))
+        return fmt::format("A {} is a pointer. Write -> instead of the dot.", type);
+    if (!std::regex_match(aliased, std::regex("\\w+"))) return {};
+    type = aliased;
+    const auto members = members_of(type, given);
     if (members.empty()) return {};
     std::string list;
     for (std::size_t i = 0; i < members.size(); ++i)

@@ -1,0 +1,34 @@
+// Write: an engine for single numbers. The check trains a network with it.
+//
+//     struct Node {                                        // Value is std::shared_ptr<Node>: write a->value
+//         double value, gradient;                          // the gradient is 0 at the start
+//         std::vector<Value> inputs;                       // the operation's inputs; empty for a leaf
+//         std::function<void(const Node& node)> backward;  // adds to the gradients of the inputs
+//         int id;                                          // newer nodes have larger ids
+//     };
+//     Value leaf(double value);                            // creates a node without inputs
+//
+// add() is complete. It shows the three lines of an operation. The other functions are your task.
+//
+//   multiply   The gradient of a product has two factors: the gradient of the output, and the other input.
+//   tanh_of    The derivative of y = tanh(x) is 1 - y * y. std::tanh(x->value) computes y.
+//   backward   Set the gradient of y to 1. Visit the nodes from the newest to the oldest, and call node->backward(*node)
+//              at each node that has inputs. Visit each node once (exercise newest-first). Gradients add, so a second
+//              backward() adds to the gradients of the leaves.
+#include "given.hpp"
+
+Value add(const Value& a, const Value& b) {
+    Value y = leaf(a->value + b->value);
+    y->inputs = {a, b};
+    y->backward = [a, b](const Node& node) {
+        a->gradient += node.gradient;
+        b->gradient += node.gradient;
+    };
+    return y;
+}
+
+Value multiply(const Value& a, const Value& b) { todo(); }
+
+Value tanh_of(const Value& x) { todo(); }
+
+void backward(const Value& y) { todo(); }
