@@ -94,9 +94,6 @@ Value as_leaf(const Tensor& x) {
     return leaf(static_cast<int>(shape[0]), columns, x.value().to_vector());
 }
 
-// The test compares bits, so it depends on the order of additions in tally's products (docs/architecture.md).
-bool same_bits(const Value& mine, const Tensor& real) { return mine->gradient == real.grad().to_vector(); }
-
 void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto accumulate = [&](const Tensor& x, const Tensor& w, int size) {
         const int parts = static_cast<int>(x.shape()[0]) / size;
@@ -109,9 +106,11 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
             return;
         for (const Tensor& micro : split(x, size)) (mean(matmul(micro, w)) / parts).backward();
         look.equal("gradient of w", exercise::as_numbers(weight->gradient), exercise::gradient_of(w));
-        look.holds(same_bits(weight, w),
-                   "right to rounding, but not the same bits as tally's: each product is to be added "
-                   "directly to the gradient that is there, row after row");
+        // tally's order of additions in a product determines the bits (docs/architecture.md).
+        look.same_bits(
+            "gradient of w", weight->gradient, w.grad().to_vector(),
+            "Your gradient is right to rounding, but its bits are not tally's. Add each product directly "
+            "to the gradient that is there, row after row.");
     };
     for (const int size : {6, 2, 3, 1}) {
         look.with("the toy, " + std::to_string(size) + " rows in a micro-batch, divided");
@@ -133,10 +132,12 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
             yours.backward(yours.mean(yours.add(h, yours.matmul(h, v))));
         })) {
         const Tensor product = matmul(x, square);
-        look.holds(
-            h->value == product.value().to_vector(),
-            "the numbers of your product are right to rounding, but have not the same bits as tally's: "
-            "each is one sum, grown by std::fma");
+        if (look.equal("product matmul(x, v)", exercise::as_numbers(h->value),
+                       exercise::numbers(product.value())))
+            look.same_bits(
+                "product matmul(x, v)", h->value, product.value().to_vector(),
+                "Your product is right to rounding, but its bits are not tally's. Each number is one sum, "
+                "to which std::fma adds.");
         mean(product + matmul(product, square)).backward();
         look.equal("gradient of v", exercise::as_numbers(v->gradient), exercise::gradient_of(square));
     }

@@ -41,6 +41,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         Numbers given;
         if (look.runs([&] { given = answer(); })) look.equal(what, given, wanted);
     };
+    look.part("loss_in_the_log");
     for (int draw = 0; draw < 2; ++draw) {
         const int count = draw == 0 ? 2 : look.whole(3, 5);
         const Numbers losses = draw == 0 ? Numbers{0.5, 1.5} : look.uniforms(static_cast<std::size_t>(count));
@@ -48,10 +49,12 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
                 [&] { return Numbers{yours.loss_in_the_log(losses)}; },
                 {std::accumulate(losses.begin(), losses.end(), 0.0)});
     }
+    look.part("updates_of");
     for (const auto& [micros, size, updates] : {std::tuple{10, 4, 3}, {8, 4, 2}, {3, 4, 1}, {9, 1, 9}})
         look_at("updates_of(" + std::to_string(micros) + ", " + std::to_string(size) + ")", "number",
                 [&, m = micros, n = size] { return Numbers{static_cast<double>(yours.updates_of(m, n))}; },
                 {static_cast<double>(updates)});
+    look.part("token_mean");
     look_at("token_mean([8 2], [8 1]), a sum of 10 over 9 tokens", "mean",
             [&] {
                 return Numbers{yours.token_mean({8, 2}, {8, 1})};
@@ -63,6 +66,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
                 return Numbers{yours.token_mean(sums, {2, 3, 50})};
             },
             {(sums[0] + sums[1] + sums[2]) / 55});
+    look.part("rate_at");
     look_at("rate_at(0 to 8, 4, 1, 0.5)", "rates",
             [&] {
                 Numbers rates;
@@ -70,6 +74,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
                 return rates;
             },
             {1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25});
+    look.part("clipped");
     look_at("clipped([3 4], 1)", "gradient", [&] { return yours.clipped({3, 4}, 1); }, {0.6, 0.8});
     look_at("clipped([0.3 0.4], 1), which is short enough", "gradient",
             [&] {
@@ -87,14 +92,20 @@ const exercise::Add add(
     {.title = "five bugs of real trainers, one in each function",
      .minutes = 20,
      .lesson = "once-per-update",
-     .hints = {"For each function: what does it give for two micro-batches that you make up, and what should "
-               "it give?",
-               "The five kinds: dividing twice; rounding down; a mean of means; counting micro-batches as "
-               "updates; cutting numbers one by one.",
-               "The sum alone; round up; one quotient at the end; the number of the update, micro / "
-               "micro_batches; one factor for all."},
-     .why = "Each of these has shipped, and each trains without an error: the loss falls, a little worse "
-            "than it could. What finds them is a comparison: the same data once as one batch and once in "
+     .hints =
+         {"Which numbers should each function return for a small example of two micro-batches, and which "
+          "numbers "
+          "does it return?",
+          "loss_in_the_log divides twice. updates_of rounds down. token_mean is a mean of means. rate_at "
+          "counts "
+          "micro-batches instead of updates. clipped treats each number separately.",
+          "loss_in_the_log: the sum alone. updates_of: round up. token_mean: one division at the end. "
+          "rate_at: "
+          "the exponent is micro / micro_batches, in whole numbers. clipped: one factor for all numbers."},
+     .why = "Real training programs had each of these bugs. None of them causes an error: the loss falls, "
+            "but more "
+            "slowly than it could. A comparison finds them: train with the same data once as one batch and "
+            "once as "
             "micro-batches, in double."},
     examine, answers);
 

@@ -1,28 +1,35 @@
-// Find it. Five bugs of real trainers, one in each function, written as small as they can be.
+// Repair: five functions. Each one contains one bug that real training programs had.
+//
+// The comment above a function states what the function must return. The check judges each function separately, so you
+// can repair them one by one.
 #include "given.hpp"
 
-// For the log: the mean of a window's micro-losses, each of which was divided by N already, before it went backward.
+// Returns the loss for the log: the mean over all N micro-batches of a window. Each of the N micro-losses has already
+// been divided by N.
 double loss_in_the_log(const Numbers& micro_losses) {
     return std::accumulate(micro_losses.begin(), micro_losses.end(), 0.0) /
            static_cast<double>(micro_losses.size());
 }
 
-// How many updates an epoch makes. The tail makes one of its own, and the schedule must know of it.
+// Returns the number of updates in an epoch of `micros` micro-batches. An update uses `micro_batches` of them, and the
+// micro-batches that are left at the end make one more update.
 int updates_of(int micros, int micro_batches) { return micros / micro_batches; }
 
-// The mean loss over all tokens, from each micro-batch's sum and its number of tokens.
+// Returns the mean loss over all tokens. Each micro-batch has a sum of losses and a number of tokens.
 double token_mean(const Numbers& sums, const std::vector<int>& tokens) {
     double mean = 0;
     for (std::size_t k = 0; k < sums.size(); ++k) mean += sums[k] / tokens[k];
     return mean / static_cast<double>(sums.size());
 }
 
-// The learning rate by which micro-batch number `micro` is used, from 0: it is decayed once after each UPDATE.
+// Returns the learning rate for micro-batch number `micro`, counted from 0. The rate is multiplied by `decay` after each
+// update, and an update uses `micro_batches` micro-batches.
 double rate_at(int micro, int micro_batches, double first, double decay) {
     return first * std::pow(decay, micro);
 }
 
-// The gradient, scaled down to max_norm where its norm is larger; all of it by the same factor.
+// Returns the gradient. If its norm is larger than max_norm, all numbers are multiplied by the factor that makes the
+// norm max_norm.
 Numbers clipped(const Numbers& gradient, double max_norm) {
     Numbers result = gradient;
     for (double& g : result) g = std::clamp(g, -max_norm, max_norm);

@@ -169,10 +169,9 @@ void report_parts(const AnswerTest& look) {
     for (std::size_t part = 0; part < look.parts(); ++part)
         (look.part_is_right(part) ? right : wrong).push_back(look.part_name(part));
     if (wrong.empty()) return;
-    const std::string still = (right.empty() ? "Wrong: " : "Still wrong: ") + listed(wrong) + ".";
-    report(fmt::format("parts {} of {} functions {} right{} {}", right.size(), look.parts(),
-                       right.size() == 1 ? "is" : "are", right.empty() ? "." : ": " + listed(right) + ".",
-                       still));
+    const std::string first =
+        right.empty() ? "" : fmt::format("Right: {} ({} of {}). ", listed(right), right.size(), look.parts());
+    report(fmt::format("parts {}{}: {}.", first, right.empty() ? "Wrong" : "Still wrong", listed(wrong)));
 }
 
 bool recognised(const AnswerTest& look, const AnswerTest& known) {

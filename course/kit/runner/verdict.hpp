@@ -17,7 +17,7 @@ struct Verdict {
     std::string sentence;              // one or two sentences about the mistake
     std::string where;                 // the test case in which the mistake appeared
     std::vector<std::string> shown;    // lines of output for this test case
-    std::string parts;                 // "2 of 5 functions are right: f and g. Still wrong: h, i and j."
+    std::string parts;                 // "Right: f and g (2 of 5). Still wrong: h, i and j."
     std::vector<std::string> trained;  // results of a training with the learner's code, after a pass
     std::string cases;                 // "5 of 8 cases are right (seed 0)"
     int end_signal = 0;                // the signal that asked this program to end, or 0
