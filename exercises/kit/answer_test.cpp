@@ -142,9 +142,15 @@ bool AnswerTest::same_bits(const std::string& what, const std::vector<float>& yo
     const auto in_full = [](float value) { return fmt::format("{:<17.9g} {:a}", value, value); };
     const std::string name = yours.size() == 1 ? "your " + what : fmt::format("your {}[{}]", what, first);
     const std::size_t width = std::max<std::size_t>(16, name.size());
-    complain({fmt::format("{:<{}} {}", name, width, in_full(yours[first])),
-              fmt::format("{:<{}} {}", "the right one", width, in_full(right[first])),
-              fmt::format("{} of {} numbers have the right bits", equal, yours.size()), sentence});
+    std::vector<std::string> lines{fmt::format("{:<{}} {}", name, width, in_full(yours[first])),
+                                   fmt::format("{:<{}} {}", "the right one", width, in_full(right[first])),
+                                   fmt::format("{} of {} numbers have the right bits", equal, yours.size())};
+    for (std::size_t from = 0; from < sentence.size();) {  // each sentence gets a line
+        const std::size_t blank = std::min(sentence.size(), sentence.find(". ", from));
+        lines.push_back(sentence.substr(from, blank + 1 - from));
+        from = blank + 2;
+    }
+    complain(std::move(lines));
     return false;
 }
 

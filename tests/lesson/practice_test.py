@@ -132,7 +132,7 @@ def test_other_right_answers_pass(runner):
 def test_compiler_errors_are_shown_in_the_learners_file(runner):
     with Learner(runner) as learner:
         for body, line, sentence in (("    Tensor loss = mean(x)\n    loss.backward();", 4, "end of the line before"), ("    losss.backward();", 3, "nothing of this name"),
-                                     ("    Tensor loss = w.bakward();", 3, "no member of this name"), ("    int n = std::string(\"a\");", 3, "not the type that is required"),
+                                     ("    Tensor loss = w.bakward();", 3, "A tensor has no member bakward"), ("    int n = std::string(\"a\");", 3, "not the type that is required"),
                                      ("    matmul(3, w);", 3, "takes such arguments"), ("    for (;;) {", 4, "brace"),
                                      ("    const int n = 1;\n    n = 2;", 4, "declared const is changed here"),
                                      ("    std::cuot << size;", 3, "nothing of this name, or its header is not included"),
@@ -147,6 +147,39 @@ def test_compiler_errors_are_shown_in_the_learners_file(runner):
         assert nothing.returncode == 1 and "can end without returning anything" in words_of(nothing.stdout), nothing
         in_ours = check_divide(learner, "    Tensor y = checkpoint([](const Tensor& h) { return 3; }, x);")
         assert ", line 3" in in_ours.stdout and "checkpoint([]" in in_ours.stdout, in_ours.stdout
+
+
+def test_members_of_a_given_type_are_listed(runner):
+    with Learner(runner) as learner:
+        for slug, wrong, sentence in (("sixteen-bits", "void add(Sum& to, float x) { to.summe = x; }", "The members of Sum are sum and lost."),
+                                      ("scalar-engine", "void backward(const Value& y) { y->grad = 1; }", "The members of Node are value, gradient, inputs, backward and id."),
+                                      ("scalar-engine", "void backward(const Value& y) { y.gradient = 1; }", "A Value is a pointer. Write -> instead of the dot.")):
+            learner.write(slug.replace("-", "_"), '#include "given.hpp"\n' + wrong + "\n")
+            result = learner.run("check", slug)
+            assert result.returncode == 1 and sentence in words_of(result.stdout), (slug, wrong, result.stdout)
+
+
+def test_a_training_with_the_learners_code_is_reported(runner):
+    with Learner(runner) as learner:
+        for slug, sentence in (("scalar-engine", "Your engine has trained"), ("window", "Your window has trained"), ("chain", "Your chain has trained")):
+            learner.write(slug.replace("-", "_"), '#include "given.hpp"\n' + learner.run("solution", slug, "--yes").stdout.rpartition("}\n")[0] + "}\n")
+            result = learner.run("check", slug)
+            assert result.returncode == 0 and sentence in words_of(result.stdout), (slug, result)
+            assert sentence in json.loads(learner.run("check", slug, "--json").stdout)["trained"][0], slug
+
+
+def test_the_functions_of_find_it_are_judged_separately(runner):
+    with Learner(runner) as learner:
+        learner.run("check", "find-it")
+        everything = learner.run("check", "find-it").stdout
+        assert "Wrong: loss_in_the_log, updates_of, token_mean, rate_at and clipped." in words_of(everything), everything
+        text = learner.read("find_it")
+        log, rate = "std::accumulate(micro_losses.begin(), micro_losses.end(), 0.0)", "std::pow(decay, micro)"
+        assert log + " /" in text and rate in text, text
+        learner.write("find_it", text.replace(log + " /", log + " + 0 *").replace(rate, "std::pow(decay, micro / micro_batches)"))
+        two = learner.run("check", "find-it").stdout
+        assert "Right: loss_in_the_log and rate_at (2 of 5). Still wrong: updates_of, token_mean and clipped." in words_of(two), two
+        assert "updates_of rounds down" in words_of(two) and "updates_of(10, 4)" in two, two
 
 
 def test_memory_of_the_compiler_is_limited(runner):
