@@ -107,46 +107,65 @@ Training train_xor(const Functions& f, int updates) {
     return result;
 }
 
-void examine(exercise::AnswerTest& look, const Functions& yours) {
-    const Functions& ours = answers.right;
-    const auto compare = [&](const std::string& where, const Numbers& values,
-                             const std::function<Value(const Functions&, const Leaves&)>& formula,
-                             int times = 1) {
-        look.with(where);
-        const Leaves x = leaves_of(values), wanted = leaves_of(values);
-        double result = 0, right_result = 0;
-        if (!look.runs([&] {
-                for (int time = 0; time < times; ++time) {
-                    const Value y = formula(yours, x);
-                    result = y->value;
-                    yours.backward(y);
-                }
-            }))
-            return;
+using Formula = std::function<Value(const Functions&, const Leaves&)>;
+
+// Compares the value of a formula and the gradients of its leaves. `tested` contains the functions under test.
+void compare(exercise::AnswerTest& look, const Functions& tested, const std::string& where,
+             const Numbers& values, const Formula& formula, int times = 1) {
+    look.with(where);
+    const auto result_of = [&](const Functions& f, const Leaves& x) {
+        double result = 0;
         for (int time = 0; time < times; ++time) {
-            const Value y = formula(ours, wanted);
-            right_result = y->value;
-            ours.backward(y);
+            const Value y = formula(f, x);
+            result = y->value;
+            f.backward(y);
         }
-        if (look.equal("value", result, right_result))
-            look.equal(x.size() == 1 ? "gradient" : "gradients", gradients(x), gradients(wanted));
+        return result;
     };
-    compare("y = a * b, with a = 3 and b = 5", {3, 5},
-            [](const auto& f, const auto& x) { return f.multiply(x[0], x[1]); });
-    compare("y = 3 * tanh(x), with x = 0.5", {0.5},
-            [](const auto& f, const auto& x) { return f.multiply(leaf(3), f.tanh_of(x[0])); });
-    compare("the diamond: b = 2 * a, c = a * a, d = b * c, with a = 5", {5},
-            [](const auto& f, const auto& x) {
-                const Value b = f.multiply(leaf(2), x[0]);
-                return f.multiply(b, f.multiply(x[0], x[0]));
+    const Leaves x = leaves_of(values), wanted = leaves_of(values);
+    double result = 0;
+    if (!look.runs([&] { result = result_of(tested, x); })) return;
+    if (look.equal("value", result, result_of(answers.right, wanted)))
+        look.equal(x.size() == 1 ? "gradient" : "gradients", gradients(x), gradients(wanted));
+}
+
+void examine_multiply(exercise::AnswerTest& look, const Functions& yours) {
+    look.part("multiply");
+    Functions f = answers.right;
+    f.multiply = yours.multiply;
+    const auto product = [](const Functions& g, const Leaves& x) { return g.multiply(x[0], x[1]); };
+    compare(look, f, "y = a * b at a = 3, b = 5", {3, 5}, product);
+    compare(look, f, "y = (a * b) * a at a = 3, b = 5", {3, 5},
+            [&](const auto& g, const auto& x) { return g.multiply(product(g, x), x[0]); });
+}
+
+void examine_tanh(exercise::AnswerTest& look, const Functions& yours) {
+    look.part("tanh_of");
+    Functions f = answers.right;
+    f.tanh_of = yours.tanh_of;
+    compare(look, f, "y = 3 * tanh(x) at x = 0.5", {0.5},
+            [](const auto& g, const auto& x) { return g.multiply(leaf(3), g.tanh_of(x[0])); });
+    compare(look, f, "y = tanh(x) + x at x = 0.5", {0.5},
+            [](const auto& g, const auto& x) { return g.add(g.tanh_of(x[0]), x[0]); });
+}
+
+void examine_backward(exercise::AnswerTest& look, const Functions& yours) {
+    look.part("backward");
+    Functions f = answers.right;
+    f.add = yours.add;
+    f.backward = yours.backward;
+    compare(look, f, "the diamond: b = 2 * a, c = a * a, d = b * c at a = 5", {5},
+            [](const auto& g, const auto& x) {
+                const Value b = g.multiply(leaf(2), x[0]);
+                return g.multiply(b, g.multiply(x[0], x[0]));
             });
-    compare("b = 2 * a, c = b * b, d = b * c, with a = 5", {5}, [](const auto& f, const auto& x) {
-        const Value b = f.multiply(leaf(2), x[0]);
-        return f.multiply(b, f.multiply(b, b));
+    compare(look, f, "b = 2 * a, c = b * b, d = b * c at a = 5", {5}, [](const auto& g, const auto& x) {
+        const Value b = g.multiply(leaf(2), x[0]);
+        return g.multiply(b, g.multiply(b, b));
     });
     compare(
-        "y = a * b computed twice, with a backward() each time", {3, 5},
-        [](const auto& f, const auto& x) { return f.multiply(x[0], x[1]); }, 2);
+        look, f, "y = a * b computed twice, a backward() each time", {3, 5},
+        [](const auto& g, const auto& x) { return g.multiply(x[0], x[1]); }, 2);
     for (int draw = 0; draw < 3; ++draw) {
         struct Step {
             int operation;
@@ -156,28 +175,36 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         for (int i = 0; i < 7; ++i)
             steps.push_back({look.whole(0, 2), static_cast<std::size_t>(look.whole(0, i + 2)),
                              static_cast<std::size_t>(i + 2)});
-        compare("seven random operations on three numbers", look.uniforms(3, 0.5, 1.5),
-                [&](const auto& f, const auto& x) {
+        compare(look, f, "seven random operations on three numbers", look.uniforms(3, 0.5, 1.5),
+                [&](const auto& g, const auto& x) {
                     Leaves values = x;
                     for (const auto& [operation, a, b] : steps)
-                        values.push_back(operation == 0   ? f.add(values[a], values[b])
-                                         : operation == 1 ? f.multiply(values[a], values[b])
-                                                          : f.add(f.tanh_of(values[a]), values[b]));
+                        values.push_back(operation == 0   ? g.add(values[a], values[b])
+                                         : operation == 1 ? g.multiply(values[a], values[b])
+                                                          : g.add(g.tanh_of(values[a]), values[b]));
                     return values.back();
                 });
     }
-    // A wrong backward() may visit each of the 2^60 paths, and a wrong gradient does not train.
+    // A wrong backward() may visit each of the 2^60 paths.
     if (!look.complaints().empty()) return;
-    compare("60 doublings x + x", {1}, [](const auto& f, const auto& x) {
+    compare(look, f, "60 doublings x + x", {1}, [](const auto& g, const auto& x) {
         Value y = x[0];
-        for (int i = 0; i < 60; ++i) y = f.add(y, y);
+        for (int i = 0; i < 60; ++i) y = g.add(y, y);
         return y;
     });
+}
+
+void examine(exercise::AnswerTest& look, const Functions& yours) {
+    examine_multiply(look, yours);
+    examine_tanh(look, yours);
+    examine_backward(look, yours);
+    if (!look.complaints().empty()) return;
+    look.part("the training");
     look.with("a training of 300 updates for XOR");
     constexpr int updates = 300;
     Training training;
     if (!look.runs([&] { training = train_xor(yours, updates); })) return;
-    const Training wanted = train_xor(ours, updates);
+    const Training wanted = train_xor(answers.right, updates);
     if (!look.equal("loss after 300 updates", training.losses.back(), wanted.losses.back(), 1e-3)) return;
     const Numbers& y = training.outputs;
     look.trained(fmt::format(

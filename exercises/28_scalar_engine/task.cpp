@@ -8,7 +8,8 @@
 //     };
 //     Value leaf(double value);                            // creates a node without inputs
 //
-// add() is complete. It shows the three lines of an operation. The other functions are your task.
+// add() is complete, and shows the parts of an operation. Its function captures a and b by value ([a, b], not [&]),
+// because it runs after add() has returned. The other functions are your task.
 //
 //   multiply   The gradient of a product has two factors: the gradient of the output, and the other input.
 //   tanh_of    The derivative of y = tanh(x) is 1 - y * y. std::tanh(x->value) computes y.

@@ -142,11 +142,11 @@ const char* failed_attempt(AnswerTest& look, const std::function<void(AnswerTest
     }
 }
 
-void report_wrong(const AnswerTest& look, std::uint64_t seed) {
+void report_wrong(const AnswerTest& look, std::uint64_t seed, int cases) {
     const Complaint& first = look.complaints().front();
     report(fmt::format("where {}", first.where));
     for (const auto& line : first.lines) report(fmt::format("say {}", line));
-    report(fmt::format("cases {} {} {}", look.cases() - look.wrong_cases(), look.cases(), seed));
+    report(fmt::format("cases {} {} {}", cases - look.wrong_cases(), cases, seed));
 }
 
 std::string listed(const std::vector<std::string>& names) {  // returns "a, b and c"
@@ -163,15 +163,27 @@ std::optional<std::size_t> first_wrong_part(const AnswerTest& look) {
     return std::nullopt;
 }
 
-// Lists the right and the wrong parts, so that a learner sees each repaired function.
-void report_parts(const AnswerTest& look) {
+// Lists the right and the wrong parts, so that a learner sees each repaired function. An unfinished last part, which
+// reached a todo(), is neither.
+void report_parts(const AnswerTest& look, bool unfinished) {
     std::vector<std::string> right, wrong;
-    for (std::size_t part = 0; part < look.parts(); ++part)
+    for (std::size_t part = 0; part + (unfinished ? 1 : 0) < look.parts(); ++part)
         (look.part_is_right(part) ? right : wrong).push_back(look.part_name(part));
     if (wrong.empty()) return;
-    const std::string first =
-        right.empty() ? "" : fmt::format("Right: {} ({} of {}). ", listed(right), right.size(), look.parts());
-    report(fmt::format("parts {}{}: {}.", first, right.empty() ? "Wrong" : "Still wrong", listed(wrong)));
+    const std::string count = unfinished ? "" : fmt::format(" ({} of {})", right.size(), look.parts());
+    const std::string first = right.empty() ? "" : fmt::format("Right: {}{}. ", listed(right), count);
+    const std::string last =
+        unfinished ? fmt::format(" Not done yet: {}.", look.part_name(look.parts() - 1)) : "";
+    report(fmt::format("parts {}{}: {}.{}", first, right.empty() ? "Wrong" : "Still wrong", listed(wrong),
+                       last));
+}
+
+// Lists the parts that were right before the check reached a todo() or an error.
+void report_parts_before_the_last(const AnswerTest& look) {
+    std::vector<std::string> right;
+    for (std::size_t part = 0; part + 1 < look.parts(); ++part)
+        if (look.part_is_right(part)) right.push_back(look.part_name(part));
+    if (!right.empty()) report(fmt::format("parts Right: {}.", listed(right)));
 }
 
 bool recognised(const AnswerTest& look, const AnswerTest& known) {
@@ -192,8 +204,11 @@ int judge(const Exercise& exercise, const char* path, std::uint64_t seed) {
     const char* failed =
         failed_attempt(look, [&](AnswerTest& at) { exercise.examine_loaded(at, functions->data()); });
     give_seconds(0, 0);
-    if (failed != nullptr) {
+    // If a part before the todo() is wrong, the learner sees what is wrong with it.
+    const bool unfinished = failed != nullptr && failed == std::string_view("todo") && first_wrong_part(look);
+    if (failed != nullptr && !unfinished) {
         report(fmt::format("verdict {}", failed));
+        if (look.parts() > 1) report_parts_before_the_last(look);
         report(fmt::format("where {}", look.place()));
         return 1;
     }
@@ -204,7 +219,7 @@ int judge(const Exercise& exercise, const char* path, std::uint64_t seed) {
         return 0;
     }
     report("verdict wrong");
-    report_parts(look);
+    report_parts(look, unfinished);
     for (std::size_t which = 0; which < exercise.mistakes.size(); ++which) {
         AnswerTest known(seed);
         try {
@@ -217,7 +232,7 @@ int judge(const Exercise& exercise, const char* path, std::uint64_t seed) {
         report(fmt::format("sentence {}", exercise.mistakes[which].second));
         break;
     }
-    report_wrong(look, seed);
+    report_wrong(look, seed, look.cases() - (unfinished ? 1 : 0));
     return 1;
 }
 
