@@ -22,8 +22,8 @@ double token_mean(const Numbers& sums, const std::vector<int>& tokens) {
     return mean / static_cast<double>(sums.size());
 }
 
-// Returns the learning rate for micro-batch number `micro`, counted from 0. The rate is multiplied by `decay` after each
-// update, and an update uses `micro_batches` micro-batches.
+// Returns the learning rate for micro-batch number `micro`, counted from 0. The rate is multiplied by `decay` after
+// each update, and an update uses `micro_batches` micro-batches.
 double rate_at(int micro, int micro_batches, double first, double decay) {
     return first * std::pow(decay, micro);
 }

@@ -109,7 +109,7 @@ Training train_xor(const Functions& f, int updates) {
 
 using Formula = std::function<Value(const Functions&, const Leaves&)>;
 
-// Compares the value of a formula and the gradients of its leaves. `tested` contains the functions under test.
+// Compares the value of a formula and the gradients of its leaves. `tested` has the functions under test.
 void compare(exercise::AnswerTest& look, const Functions& tested, const std::string& where,
              const Numbers& values, const Formula& formula, int times = 1) {
     look.with(where);

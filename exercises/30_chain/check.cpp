@@ -75,7 +75,8 @@ float plain_pass(const std::vector<Tensor>& w, const Array<float>& x, const Arra
     return loss.item();
 }
 
-// Returns the most arrays of (rows, width) that `pass` has at the same time, without the gradients of the weights.
+// Returns the most arrays of (rows, width) that `pass` has at the same time. The gradients of the weights, which
+// are allocated before, do not count.
 double arrays_kept(const std::function<void()>& pass) {
     const auto before = memory::in_use();
     memory::reset_peak();

@@ -13,10 +13,10 @@
 //   forward    Run all segments without a graph: `const NoGrad off;` switches recording off to the end of the block.
 //              Keep the input of each segment (h.value()), replace the inputs of an earlier forward(), and return the
 //              loss (.item()).
-//   backward   Begin with the last segment. Recompute a segment from parameter(chain.inputs[s]), this time with a graph,
-//              and call backward() before you recompute the next one. The last segment ends with the loss. Every other
-//              segment ends with sum(h * constant(g)), where g is the gradient of the next segment's input (exercise
-//              two-segments). The gradients of all w must have the bits of the plain chain.
+//   backward   Begin with the last segment. Recompute a segment from parameter(chain.inputs[s]), this time with a
+//              graph, and call backward() before you recompute the next one. The last segment ends with the loss.
+//              Every other segment ends with sum(h * constant(g)), where g is the gradient of the next segment's input
+//              (exercise two-segments). The gradients of all w must have the bits of the plain chain.
 #include "given.hpp"
 
 float forward(DeepChain& chain, const Array<float>& x, const Array<float>& target) { todo(); }
