@@ -16,7 +16,10 @@
 //   backward   Begin with the last segment. Recompute a segment from parameter(chain.inputs[s]), this time with a
 //              graph, and call backward() before you recompute the next one. The last segment ends with the loss.
 //              Every other segment ends with sum(h * constant(g)), where g is the gradient of the next segment's input
-//              (exercise two-segments). The gradients of all w must have the bits of the plain chain.
+//              (exercise two-segments).
+//
+// The gradients of all w must have the bits of the plain chain, which keeps n arrays of the size of x. Your chain may
+// have at most k + n / k + 6 of them at the same time.
 #include "given.hpp"
 
 float forward(DeepChain& chain, const Array<float>& x, const Array<float>& target) { todo(); }
