@@ -3,7 +3,6 @@
 
 #include <cstring>
 #include <functional>
-#include <source_location>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -50,13 +49,14 @@ std::vector<Exercise>& all_exercises();
 // Returns the number and the slug of the exercise in a folder: exercises/05_the_tail/check.cpp gives 5, the-tail.
 std::pair<int, std::string> named_by(const char* check_file);
 
-// An Add at the end of each check.cpp adds its exercise to the course.
+// An Add at the end of each check.cpp adds its exercise to the course. __builtin_FILE() names that check.cpp; clang 14
+// does not have std::source_location.
 struct Add {
     template <class Functions> Add(About about, void (*examine)(AnswerTest&, const Functions&),
                                    const Answers<Functions>& answers,
-                                   std::source_location check = std::source_location::current()) {
+                                   const char* check_file = __builtin_FILE()) {
         static_assert(std::is_trivially_copyable_v<Functions>);
-        const auto [number, slug] = named_by(check.file_name());
+        const auto [number, slug] = named_by(check_file);
         Exercise added{
             .number = number,
             .slug = slug,
