@@ -252,7 +252,7 @@ def what_the_noise_says(lesson):
     assert len(crosses) == 100 and sum(y > zero + 1 for y in crosses) <= below <= sum(y > zero - 1 for y in crosses), (zero, below)
 
 
-def the_pipe(lesson):
+def what_a_pipe_keeps(lesson):
     """Compares the boxes of the picture with the letters of its text form, and the memory of each lane with the table."""
     texts = {event["name"]: event["text"] for event in lesson.events if event["event"] == "graph"}
     for name, text in texts.items():
@@ -275,7 +275,7 @@ def the_pipe(lesson):
 
 OWN = {check.__name__.replace("_", "-"): check for check in (
     full_batch, forgot_to_divide, divide, unequal, why_a_large_batch, rounding, lost_batches, once_per_update, adam_hides_it, contrastive, agn,
-    where_memory_goes, checkpointing, the_best_schedule, what_the_noise_says, the_pipe)}
+    where_memory_goes, checkpointing, the_best_schedule, what_the_noise_says, what_a_pipe_keeps)}
 
 
 def main(programs):

@@ -17,7 +17,7 @@ struct Exercise {
     std::vector<std::pair<std::string, std::string>> mistakes;  // name and message
 
     std::string name() const;    // the_tail: the learner's file is the_tail.cpp, wherever the exercise stands
-    std::string folder() const;  // 06_the_tail
+    std::string folder() const;  // 07_the_tail
 };
 
 struct Exercises {

@@ -1,0 +1,72 @@
+// The answer and the check of exercise the-tail.
+#include "given.hpp"
+
+#include "check.hpp"
+
+namespace {
+
+namespace right {
+std::vector<double> updates(const std::vector<Epoch>& epochs, int size, Policy policy) {
+    std::vector<double> gradients;
+    double sum = 0;
+    int items = 0;
+    int micros = 0;
+    for (const Epoch& epoch : epochs) {
+        for (const Micro& micro : epoch) {
+            sum += micro.sum;
+            items += micro.items;
+            if (++micros == size) {
+                gradients.push_back(sum / items);
+                sum = items = micros = 0;
+            }
+        }
+        if (policy == Policy::carry || micros == 0) continue;
+        if (policy == Policy::scale) gradients.push_back(sum / items);
+        sum = items = micros = 0;
+    }
+    return gradients;
+}
+}  // namespace right
+
+#include "07_the_tail.mistakes.hpp"
+
+void examine(exercise::AnswerTest& look, const Functions& yours) {
+    const auto look_at = [&](const std::string& what, const std::vector<Epoch>& epochs, int size) {
+        for (const auto& [policy, name] :
+             {std::pair{Policy::scale, "scale"}, {Policy::drop, "drop"}, {Policy::carry, "carry"}}) {
+            look.with(what + ", Policy::" + name);
+            std::vector<double> given;
+            if (look.runs([&, wanted = policy] { given = yours.updates(epochs, size, wanted); }))
+                look.equal("updates", given, right::updates(epochs, size, policy));
+        }
+    };
+    const Epoch three{{2, 2}, {4, 2}, {9, 1}};
+    look_at("two epochs of 3 micro-batches with 2, 2 and 1 items, windows of 2 micro-batches", {three, three},
+            2);
+    look_at("two epochs of 4 micro-batches, windows of 2, no tail",
+            {{{1, 1}, {3, 1}, {5, 1}, {7, 1}}, {{1, 2}, {3, 2}, {5, 2}, {7, 2}}}, 2);
+    for (int draw = 0; draw < 3; ++draw) {
+        const int size = look.whole(2, 4);
+        std::vector<Epoch> epochs(static_cast<std::size_t>(look.whole(2, 3)));
+        for (Epoch& epoch : epochs)
+            for (int micro = look.whole(1, 9); micro > 0; --micro)
+                epoch.push_back({look.uniform(-5, 5), look.whole(1, 4)});
+        look_at("random epochs, windows of " + std::to_string(size) + " micro-batches", epochs, size);
+    }
+}
+
+const exercise::Add add(
+    {.title = "the last micro-batches of an epoch",
+     .minutes = 10,
+     .lesson = "the-tail",
+     .hints = {"At the end of an epoch, which of sum, items and micros can be larger than 0, and what must "
+               "each policy do with them?",
+               "The code belongs behind the inner loop. carry: nothing happens. scale: a tail makes an "
+               "update, and all three numbers start again at 0. drop: all three numbers start again at 0.",
+               "If the policy is not carry: push sum / items if the policy is scale and micros > 0. Then set "
+               "sum, items and micros to 0."},
+     .why = "Divide an update by the items of its window, also in the tail. Then each item counts the same. "
+            "A tail that no policy handles leaks into the first update of the next epoch."},
+    examine, answers);
+
+}  // namespace

@@ -1,0 +1,64 @@
+// The answer and the check of exercise a-pipe.
+#include "given.hpp"
+
+#include "check.hpp"
+#include "pipe.hpp"
+
+namespace {
+
+namespace right {
+std::vector<Work> schedule(int stage, int stages, int micros) {
+    std::vector<Work> order;
+    const int ahead = stages - 1 - stage;
+    int forward = 0, backward = 0;
+    while (backward < micros) {
+        if (forward < micros && forward <= backward + ahead) {
+            order.push_back(F(forward++));
+        } else {
+            order.push_back(B(backward++));
+        }
+    }
+    return order;
+}
+}  // namespace right
+
+#include "29_a_pipe.mistakes.hpp"
+
+void examine(exercise::AnswerTest& look, const Functions& yours) {
+    for (const auto& [stages, micros] : {std::pair{4, 8}, {4, 4}, {2, 6}, {3, 12}, {4, 2}, {1, 3}}) {
+        look.with(std::to_string(stages) + " stages and " + std::to_string(micros) + " micro-batches");
+        std::vector<std::vector<exercise::PipeWork>> orders;
+        if (!look.runs([&, all = stages, parts = micros] {
+                for (int stage = 0; stage < all; ++stage) {
+                    orders.emplace_back();
+                    for (const Work& work : yours.schedule(stage, all, parts))
+                        orders.back().push_back({work.backward ? 'B' : 'F', work.micro});
+                }
+            }))
+            continue;
+        const exercise::PipeRun ran(orders, micros, "FB");
+        if (!look.holds(ran.fault.empty(), ran.fault)) continue;
+        look.at_most(
+            "units of time (" + std::to_string(2 * micros) + " of them work; a stage waits in the others)",
+            ran.time, 2 * (micros + stages - 1));
+        for (std::size_t s = 0; s < ran.kept.size(); ++s)
+            look.at_most("micro-batches kept by stage " + std::to_string(s), ran.kept[s],
+                         std::min<double>(micros, stages - static_cast<double>(s)));
+    }
+}
+
+const exercise::Add add(
+    {.title = "a schedule for four stages, measured by waiting time and memory",
+     .minutes = 20,
+     .lesson = "what-a-pipe-keeps",
+     .hints = {"Stage 0 has done F(0). How many more F can it do before B(0) comes back to it?",
+               "Replace the two loops by one. Count the F and the B that are done. A stage may be ahead by "
+               "as many F as there are stages after it; after that it does a B.",
+               "Loop until all B are done. If an F is left, and the number of F done is at most the number "
+               "of B done plus stages - 1 - stage, do the next F. Otherwise do the next B."},
+     .why = "1F1B takes the same time as all F first, and waits for the same share (P - 1) / (M + P - 1) of "
+            "it. But it keeps at most P micro-batches. More micro-batches reduce the waiting share and need "
+            "no more memory."},
+    examine, answers);
+
+}  // namespace
