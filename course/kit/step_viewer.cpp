@@ -28,6 +28,10 @@ std::optional<Try> parse_try(const Prediction& prediction, const KeyPress& press
     if (press.key != Key::digit || option < 1 || option > prediction.options.size()) return std::nullopt;
     return Try{option - 1, {}};
 }
+
+std::string wanted_answer(const Prediction& prediction) {
+    return prediction.is_typed ? "a number, ENTER" : fmt::format("1-{}", prediction.options.size());
+}
 }  // namespace
 
 void StepViewer::say(const std::string& text) {
@@ -204,19 +208,20 @@ StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& pl
     return Move::next;
 }
 
+std::string StepViewer::prompt_text(const Prediction& prediction, bool again) const {
+    const std::string what = wanted_answer(prediction);
+    const char* begin = again ? "once more," : prediction.is_typed ? "type" : "answer";
+    const std::string line =
+        mode().presents ? fmt::format("       SPACE shows the answer; {} {} (? keys) > ", begin, what)
+                        : fmt::format("       {} {} (h hint, ? keys, s skip) > ", begin, what);
+    return painted(line.size() + 8 < style().width ? line : fmt::format(" {} > ", what), Tone::ask, style());
+}
+
 StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Place& place, bool again) {
-    const std::string what =
-        prediction.is_typed ? "a number, ENTER" : fmt::format("1-{}", prediction.options.size());
     std::string typed;
     for (bool resumed = false, explained = false;;) {
-        const char* begin = again ? "once more," : prediction.is_typed ? "type" : "answer";
-        std::string line = fmt::format("       {} {} (h hint, ? keys, s skip) > ", begin, what);
-        if (mode().presents)
-            line = fmt::format("       SPACE shows the answer; {} {} (? keys) > ", begin, what);
-        if (line.size() + 8 >= style().width) line = fmt::format(" {} > ", what);
         if (!resumed) forget_typed_ahead();
-        line = painted(line, Tone::ask, style());
-        write(line + typed);
+        write(prompt_text(prediction, again) + typed);
         const KeyPress press = prediction.is_typed ? read_number(typed) : read_key();
         resumed = press.key == Key::resumed;
         if (auto one = parse_try(prediction, press, typed)) {
@@ -252,7 +257,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
                     "{}  h: a hint, then another; s or page down: the answer. b: back, g: write the "
                     "pictures to files, m: the page of the lesson, q: leave.",
                     prediction.is_typed ? "A number such as -0.5 or 2/3, then ENTER: your answer."
-                                        : what + ": your answer."));
+                                        : wanted_answer(prediction) + ": your answer."));
                 break;
             case Key::lesson_page:
                 show_page();

@@ -37,6 +37,7 @@ private:
     void wait(const Record& record, const char* next);
     Move bar(const Place& place, const char* next);
     Move asked(const Prediction& prediction, const Place& place, std::vector<Try>& tries);
+    std::string prompt_text(const Prediction& prediction, bool again) const;
     Answered prompt(const Prediction& prediction, const Place& place, bool again);
     KeyPress read_number(std::string& typed);
     void go(Place& place, Move move);

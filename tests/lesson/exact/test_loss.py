@@ -57,7 +57,7 @@ def check(run):
     # The mean of 16 images has a variance of at most 1/16 of that of one image. The bound is five standard deviations.
     variance = mean([(loss - truth) ** 2 for loss in all_losses]) / 16 * (Fraction(10000, len(batches[size])) * (1 - Fraction(16, size))) ** 2
     run.close("the mean of 200 errors", middle, 0, Fraction(5 * math.sqrt(variance / 200)))
-    assert run.answer("What are the") == "of either sign, near 0"
+    assert run.answer("errors of") == "of either sign, near 0"
 
     run.close("sum / count", run.shown("sum / count, for both batch sizes"), [truth] * 2, Fraction(1, 2**50))  # doubles
 
