@@ -62,7 +62,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 const exercise::Add add(
     {.title = "a sum of gradients around a ring, measured in bytes",
      .minutes = 15,
-     .lesson = "across-processes",
+     .lesson = "one-all-reduce",
      .hints = {"In round 0, rank r sends chunk r. Which chunk does rank r receive in round 0, and which one "
                "can it send in round 1?",
                "Replace the 0 of `.chunk`. A rank sends the chunk that it received in the round before. How "

@@ -1,4 +1,4 @@
-// Lesson 36: ranks send once in each window, and exact sums have the same bits for any number of ranks.
+// Lesson 35: ranks send once in each window, and exact sums have the same bits for any number of ranks.
 #include "course/kit/on_ranks.hpp"
 #include "shared_updates.hpp"
 
