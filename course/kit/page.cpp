@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -56,6 +57,9 @@ public:
         if (const std::size_t at = page_.attempt.find("`./learn "); at != std::string::npos) {
             page_.command = page_.attempt.substr(at + 1, page_.attempt.find('`', at + 1) - at - 1);
             page_.attempt = trimmed(page_.attempt.substr(0, at));
+            if (!page_.attempt.empty())  // the page says "Try it: write ..."
+                page_.attempt[0] =
+                    static_cast<char>(std::toupper(static_cast<unsigned char>(page_.attempt[0])));
         }
         if (page_.title.empty()) reject(file, 1, "expected a heading such as '# Lesson 7: divide'");
         if (page_.minutes == 0)

@@ -64,7 +64,7 @@ TEST_CASE("parse_page: reads prerequisites, exercises and what to remember") {
     CHECK(page.exercises == std::vector<std::string>{"d-e"});
     CHECK(page.rule == "Divide loss once.");
     CHECK(page.in_pytorch == "In PyTorch: (loss / n) .backward()");
-    CHECK(page.attempt == "use six.");
+    CHECK(page.attempt == "Use six.");
     CHECK(page.command == "./learn run divide --micro 6");
     CHECK_THROWS(parse_page("p.md", head + "## Remember\n\nA rule.\n\nAnother rule.\n"));
 }
