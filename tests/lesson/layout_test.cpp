@@ -52,15 +52,15 @@ Check three_times() {
 }  // namespace
 
 TEST_CASE("lines_of: a title is a rule with the settings") {
-    const Title title{divide, "cpu", "float32", 0};
+    const Title title{divide, "cpu", 0};
     CHECK(laid_out(title) == R"(
-== Lesson 7: divide ==================================== cpu  float32  seed 0 ==
+== Lesson 7: divide ============================================= cpu  seed 0 ==
 )");
     Style narrow;
     narrow.width = 40;
     CHECK(laid_out(title, narrow) == R"(
 == Lesson 7: divide ==
-cpu  float32  seed 0
+cpu  seed 0
 )");
 }
 

@@ -216,7 +216,7 @@ TEST_CASE("lesson kit: mistakes of authors throw errors with messages") {
     CHECK_THROWS_WITH(predict("?", {wrong("a", "a"), wrong("b", "b")}, hints, "so"),
                       contains("0 of its options"));
     CHECK_THROWS_WITH(predict("?", {right("a")}, hints, "so"), contains("2 to 9"));
-    CHECK_THROWS_WITH(predict("?", {right(1).within(0.5), wrong(1.75, "near")}, hints, "so"),
+    CHECK_THROWS_WITH(prediction_of("?", {right(1).within(0.5), wrong(1.75, "near")}, hints, "so"),
                       contains("within 1 of each other"));
     CHECK_THROWS_WITH(code(4), contains("1 to 3"));
     CHECK_THROWS_WITH(plot("p", {Series{"s", {1, 2}, {1}}}), contains("2 x and 1 y"));
