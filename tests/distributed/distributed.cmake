@@ -57,21 +57,17 @@ set_tests_properties(distributed/scenes PROPERTIES TIMEOUT 120 COST 30 PROCESSOR
 
 # A lesson on several ranks starts the launcher itself.
 if(TALLY_COURSE)
-    foreach(lesson IN ITEMS 34_across_processes 36_the_pipe)
-        foreach(ranks IN ITEMS 1 2 3 5)
-            if(lesson STREQUAL "36_the_pipe" AND ranks EQUAL 1)
-                continue()  # the lesson on pipes requires several stages
-            endif()
-            set(test distributed/lesson_${lesson}_${ranks})
-            add_test(NAME ${test} COMMAND lesson_${lesson} --plain --ranks ${ranks})
-            set_tests_properties(${test} PROPERTIES LABELS distributed TIMEOUT 120 PROCESSORS 2 SKIP_RETURN_CODE 77)
-        endforeach()
+    foreach(run IN ITEMS 34_across_processes_2 34_across_processes_3 35_one_all_reduce_2 35_one_all_reduce_5
+            36_the_pipe_2 36_the_pipe_5 37_what_a_pipe_keeps_2 37_what_a_pipe_keeps_5)  # each: a lesson and a number of ranks
+        string(REGEX MATCH "^(.*)_(.)$" ignored ${run})
+        add_test(NAME distributed/lesson_${run} COMMAND lesson_${CMAKE_MATCH_1} --plain --ranks ${CMAKE_MATCH_2})
+        set_tests_properties(distributed/lesson_${run} PROPERTIES LABELS distributed TIMEOUT 120 PROCESSORS 2 SKIP_RETURN_CODE 77)
     endforeach()
     set(launcher)
     if(tally_has_mpi)
         set(launcher "${MPIEXEC_EXECUTABLE}")
     endif()
-    tally_add_script(distributed/lesson distributed/lesson_test.py $<TARGET_FILE:lesson_34_across_processes> ${launcher})
+    tally_add_script(distributed/lesson distributed/lesson_test.py $<TARGET_FILE:lesson_35_one_all_reduce> ${launcher})
     set_tests_properties(distributed/lesson PROPERTIES TIMEOUT 120 PROCESSORS 2)
 endif()
 

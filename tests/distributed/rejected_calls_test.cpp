@@ -83,7 +83,7 @@ TEST_CASE("DataParallel: the names of a model's parameters are compared") {
         Window<float> window(sgd, {}, &across);
     });
     CHECK_THAT(error, contains("parameter "));
-    CHECK_THAT(error, contains("with name "));
+    CHECK_THAT(error, contains("with name"));
     CHECK_THAT(error_on_all([](bool other) {
                    Linear<float> model(2, 2, {1, 0});
                    Sgd<float> sgd(model.parameters(), {.learning_rate = 0.1});

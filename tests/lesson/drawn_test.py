@@ -116,7 +116,7 @@ def divide(lesson):
 
 def unequal(lesson):
     picture = lesson.pictures["unequal"]
-    picture.says(vector(lesson.column("w.grad after it")[-1]))
+    picture.says(vector(lesson.column("w.grad afterwards")[-1]))
     assert picture.said().count("1/4 x 4/6 = 1/6") == 4 and picture.said().count("1/2 x 2/6 = 1/6") == 2
     picture.says("1.00 times the full batch's")
     picture.says("not the full batch's")

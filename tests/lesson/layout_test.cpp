@@ -57,7 +57,7 @@ TEST_CASE("lines_of: a title is a rule with the settings") {
 == Lesson 7: divide ============================================= cpu  seed 0 ==
 )");
     Style narrow;
-    narrow.width = 40;
+    narrow.width = 36;
     CHECK(laid_out(title, narrow) == R"(
 == Lesson 7: divide ==
 cpu  seed 0
