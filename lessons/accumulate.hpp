@@ -80,8 +80,7 @@ public:
     // Returns true if step() has updated the parameters.
     bool step(std::int64_t items) {
         const auto refuse = [&](const std::string& why) {  // backward() has already added the gradient
-            window_.with_parameter_changes(
-                [&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
+            window_.add_in_passes([&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
         };
         if (const std::int64_t calls = calls_.restart(); calls > 1)
             refuse(std::to_string(calls) +

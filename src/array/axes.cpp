@@ -18,8 +18,8 @@ namespace {
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
 // Returns whether the gradient of an operand adds more than `longest_sequential_row` adjacent elements of one
-// sample, because the operand is repeated along the last axes. Kernels add such a row in another order
-// (kernels.hpp), but add samples in order, so that micro-batches give the bits of the whole batch.
+// item, because the operand is repeated along the last axes. Kernels add such a row in another order
+// (kernels.hpp), but add items in order, so that micro-batches give the bits of the whole batch.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;
@@ -28,8 +28,8 @@ bool sums_long_rows(const Shape& out, const Strides& stride) {
     return row > longest_sequential_row;
 }
 
-// Merges two adjacent axes if each operand can step through both axes with one stride. Axis 0 may count
-// samples, so axis 0 is not merged if sums_long_rows() returns true for an operand.
+// Merges two adjacent axes if each operand can step through both axes with one stride. Axis 0 may be the
+// axis of the items, so axis 0 is not merged if sums_long_rows() returns true for an operand.
 template <int N> void merge(StridedIndex<N>& index, const Shape& out, const std::array<Strides, N>& stride) {
     bool keep_first_axis = false;
     for (std::size_t i = 0; i < N; ++i) keep_first_axis = keep_first_axis || sums_long_rows(out, stride[i]);
@@ -119,7 +119,7 @@ ReductionPlan plan_reduction(const char* op, const Shape& shape, const Axes& axe
             r.dims.inner *= extent;
     }
     r.shape = Shape(extents);
-    r.dims.in_order = reduced[0] && r.dims.reduced <= longest_sequential_sum;  // axis 0 may count samples
+    r.dims.in_order = reduced[0] && r.dims.reduced <= longest_sequential_sum;  // axis 0 may be the items
     if (alternations > 2 || (alternations == 2 && reduced[0])) {  // the reduced axes are not adjacent
         r.dims.outer *= r.dims.inner;
         r.dims.inner = 1;

@@ -15,7 +15,7 @@ template <class S> class Array;
 
 namespace detail {
 struct ReductionPlan {
-    ReduceDims dims;  // the sizes before, along and after the reduced axes, in the order below
+    ReduceDims dims;  // the sizes before, along and after the reduced axes, after `order`
     Shape shape;      // of the result
     Axes order;       // permutes x so that the reduced axes are adjacent; empty if they already are
 };

@@ -48,8 +48,7 @@ template <class S> void add_product(Pending<S>& pending, Array<S>& gradient) {
 
 template <class S> void erase(std::uint8_t& grad_flags) {  // the caller holds the mutex
     all_pending<S>().by_flags.erase(&grad_flags);
-    __atomic_fetch_and(&grad_flags, static_cast<std::uint8_t>(~grad_flag::has_deferred_rows),
-                       __ATOMIC_RELEASE);
+    __atomic_fetch_and(&grad_flags, static_cast<std::uint8_t>(~grad_flag::has_deferred), __ATOMIC_RELEASE);
 }
 
 // Returns null and defers nothing if a memory budget is set or memory runs out.
@@ -59,7 +58,7 @@ template <class S> Pending<S>* begin_deferring(const Product& p, std::uint8_t& g
         Pending<S> pending{new_row_buffer<S>(p.m), new_row_buffer<S>(p.n)};
         const std::scoped_lock lock(all_pending<S>().mutex);
         Pending<S>& added = all_pending<S>().by_flags.emplace(&grad_flags, std::move(pending)).first->second;
-        grad_flags |= grad_flag::has_deferred_rows;
+        grad_flags |= grad_flag::has_deferred;
         return &added;
     } catch (const OutOfMemory&) {
         return nullptr;
@@ -69,15 +68,15 @@ template <class S> Pending<S>* begin_deferring(const Product& p, std::uint8_t& g
 }  // namespace
 
 template <class S>
-bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientRef<Array<S>>& to) {
+bool defer_product(const Product& p, const Array<S>& a, const Array<S>& b, const GradientRef<Array<S>>& to) {
     std::uint8_t& grad_flags = *to.grad_flags;
     if (!p.transpose_a || p.transpose_b || p.k > max_rows_per_call || p.m * p.n < min_size ||
         !(grad_flags & grad_flag::locked) || grad_flags & grad_flag::escaped || !to.is_present() ||
         a.device() != Device::cpu || skip_compute || products() != Products::ordered)
         return false;
     require_backward_allowed_and_mark_dirty(*to.value, grad_flags);
-    Pending<S>* const pending = grad_flags & grad_flag::has_deferred_rows ? &pending_of<S>(&grad_flags)
-                                                                          : begin_deferring<S>(p, grad_flags);
+    Pending<S>* const pending = grad_flags & grad_flag::has_deferred ? &pending_of<S>(&grad_flags)
+                                                                     : begin_deferring<S>(p, grad_flags);
     if (!pending) return false;
     if (pending->rows + p.k > max_rows) add_product(*pending, *to.gradient);
     std::copy_n(a.data(), p.k * p.m, pending->a.raw() + pending->rows * p.m);
@@ -86,7 +85,7 @@ bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const Gr
     return true;
 }
 
-template <std::floating_point S> void flush_rows(Array<S>& gradient, std::uint8_t& grad_flags) {
+template <std::floating_point S> void add_deferred(Array<S>& gradient, std::uint8_t& grad_flags) {
     const std::scoped_lock lock(all_pending<S>().mutex);
     const auto found = all_pending<S>().by_flags.find(&grad_flags);
     if (found == all_pending<S>().by_flags.end())
@@ -95,16 +94,16 @@ template <std::floating_point S> void flush_rows(Array<S>& gradient, std::uint8_
     erase<S>(grad_flags);
 }
 
-template <std::floating_point S> void discard_rows(Array<S>&, std::uint8_t& grad_flags) {
+template <std::floating_point S> void discard_deferred(Array<S>&, std::uint8_t& grad_flags) {
     const std::scoped_lock lock(all_pending<S>().mutex);
     erase<S>(grad_flags);
 }
 
-#define TALLY_PENDING_ROWS(S)                                                  \
-    template bool defer_rows(const Product&, const Array<S>&, const Array<S>&, \
-                             const GradientRef<Array<S>>&);                    \
-    template void flush_rows(Array<S>&, std::uint8_t&);                        \
-    template void discard_rows(Array<S>&, std::uint8_t&);
+#define TALLY_PENDING_ROWS(S)                                                     \
+    template bool defer_product(const Product&, const Array<S>&, const Array<S>&, \
+                                const GradientRef<Array<S>>&);                    \
+    template void add_deferred(Array<S>&, std::uint8_t&);                         \
+    template void discard_deferred(Array<S>&, std::uint8_t&);
 TALLY_PENDING_ROWS(float)
 TALLY_PENDING_ROWS(double)
 

@@ -14,11 +14,11 @@ inline constexpr std::uint8_t present = 1;  // the gradient has been written
 // A backward function created this gradient. Before the backward pass calls a backward function, it clears
 // the flag of the function's leaf inputs.
 inline constexpr std::uint8_t first_write = 16;
-// A Window that accumulates the gradients of a parameter sets the next two flags on the parameter.
-inline constexpr std::uint8_t locked = 2;              // only the window may modify, clear or step the leaf
-inline constexpr std::uint8_t backward_locked = 4;     // only the window may run backward() into it
-inline constexpr std::uint8_t dirty_for_window = 8;    // a pass has written since ParameterLock::snapshot()
-inline constexpr std::uint8_t has_deferred_rows = 32;  // call flush_rows() before any access to the gradient
+// A Window sets `locked` on its parameters, and `backward_locked` too if the window itself runs backward().
+inline constexpr std::uint8_t locked = 2;            // only the window may modify, clear or step the leaf
+inline constexpr std::uint8_t backward_locked = 4;   // only the window may run backward() into it
+inline constexpr std::uint8_t dirty_for_window = 8;  // a pass has written since ParameterLock::snapshot()
+inline constexpr std::uint8_t has_deferred = 32;     // call add_deferred() before any access to the gradient
 inline constexpr std::uint8_t escaped = 64;  // a caller may hold a reference, so additions are not deferred
 inline constexpr std::uint8_t holds_average = 128;  // MovingAverage::swap() has replaced the value
 }  // namespace grad_flag
@@ -33,7 +33,7 @@ struct UnlockScope : private ScopedValue<std::uint8_t> {
         : ScopedValue(ignored_flags, static_cast<std::uint8_t>(ignored_flags | flags)) {}
 };
 
-// The load is atomic because other threads may change has_deferred_rows and escaped at the same time.
+// The load is atomic because other threads may change has_deferred and escaped at the same time.
 [[gnu::always_inline]] inline std::uint8_t load_flags(const std::uint8_t& grad_flags) {
     return __atomic_load_n(&grad_flags, __ATOMIC_ACQUIRE);
 }
@@ -49,7 +49,7 @@ inline constinit thread_local std::uint64_t backward_calls = 0;
 
 [[noreturn]] void throw_holds_average(const char* call);
 [[noreturn]] void throw_holds_average(const char* call, std::size_t index);  // of the parameter in a list
-// Call this before modifying a value. If the value is a moving average, a later swap() undoes the change.
+// Throws if the value is a moving average, because the next swap() would undo a change of the value.
 inline void require_not_averaged(const char* call, std::uint8_t grad_flags) {
     if (grad_flags & grad_flag::holds_average & ~ignored_flags) [[unlikely]]
         throw_holds_average(call);

@@ -27,8 +27,8 @@ template <class T> ValueInfo value_info(const T& x) {
         return {Shape(), sizeof x, nullptr, Device::cpu};
 }
 
-// ForwardEvent describes an operation that has just run. The operands still exist. Only a checkpoint already
-// has node->inputs(), because other operations set their inputs after the notification.
+// ForwardEvent describes an operation that has just run. The operands still exist. node->inputs() is empty
+// except for a checkpoint, because an operation gets its inputs after the notification.
 struct ForwardEvent {
     const char* op;                            // valid during the notification only
     const Node* node;                          // null if nothing was recorded
@@ -44,7 +44,7 @@ public:
     class Scope;
 
     virtual ~Observer() = default;
-    virtual void on_forward(const ForwardEvent&) {}  // called after each operation, recorded or not
+    virtual void on_forward(const ForwardEvent&) {}  // after each operation that computes, recorded or not
     virtual void before_backward(const Node&) {}     // called before the node's backward function
     virtual void after_backward(const Node&) {}      // called after that function, even if it threw
 };

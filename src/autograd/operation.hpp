@@ -97,7 +97,7 @@ public:
     std::vector<GradientRef<T>> gradients() const {
         std::vector<GradientRef<T>> all;
         for_each_input(nodes_, [&](ValueNode<T>* input) {
-            if (input) input->flush_and_has_gradient();  // adds deferred rows to the gradient
+            if (input) input->has_complete_gradient();  // adds deferred products
             all.push_back(input ? input->grad_ref() : GradientRef<T>());
         });
         return all;
@@ -164,7 +164,7 @@ public:
             saved_);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             if (!nodes[i]) continue;
-            if (!nodes[i]->flush_and_has_gradient())
+            if (!nodes[i]->has_complete_gradient())
                 throw_no_gradient_written(op(), i, describe(nodes[i]->value));
             if (check_only) continue;
             const T moved = std::move(nodes[i]->gradient);  // moved, so that the input can own the buffer

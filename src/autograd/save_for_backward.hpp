@@ -23,7 +23,7 @@ template <class T> struct SaveRequest {
     }
 };
 template <class T> inline const T unsaved_value{};
-// Replaces a value that no gradient reads. Without `Slot`, equal empty types would take memory in a tuple.
+// Replaces a value that no gradient reads. `Slot` makes empty types differ, because equal ones take memory.
 template <class T, int Slot> struct NothingSaved {
     struct saved {
         explicit saved(const T*) {}

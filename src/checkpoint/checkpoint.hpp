@@ -124,7 +124,7 @@ private:
 
 // Creates the node of a result. In an enclosing checkpoint, the result counts as one operation.
 template <class T> Var<T> make_result_node(T value, const Var<T>& node_handle, std::size_t which) {
-    if (context.interceptor) {  // no operands: note_outer_inputs() has noted what the operations inside read
+    if (context.interceptor) {  // no operands: the operations inside have added theirs to the outer trace
         OpInfoOf<T> info("checkpoint", true, value, {}, {}, std::nullopt);
         if (!context.interceptor->on_operation(info)) return CheckpointProxyNode<T>::of(std::move(value));
     }
@@ -145,7 +145,7 @@ template <class T, class F, class Arguments> void RecomputingNode<T, F, Argument
 template <class T, class F, class Arguments> void RecomputingNode<T, F, Arguments>::destroy(Node*& pending) {
     each_var(arguments_, [&](auto& x) {  // adds to `pending`, so that a long chain needs no recursion
         if (x)
-            if (Node* const node = std::move(x).into_node(true)) unref(node, pending);
+            if (Node* const node = std::move(x).take_node(true)) unref(node, pending);
     });
     this->~RecomputingNode();
     pool::give(this, sizeof *this);

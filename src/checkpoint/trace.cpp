@@ -34,7 +34,7 @@ CheckpointTrace::~CheckpointTrace() {
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.needs_grad) {
-        // Constants are not logged. A run that computes the next operation also computes this constant.
+        // A log has no constants. A recomputation computes them if it needs the operation after them.
         note_outer_inputs(operation);
         if (is_first_run()) need(next_index());
         return true;

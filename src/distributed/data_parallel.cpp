@@ -17,7 +17,7 @@ namespace tally {
 namespace {
 
 // At the end of an accumulation window, each process sends a message that begins with a `WindowMessage`. The
-// message also contains one byte per parameter (1 if the parameter has a gradient) and the exact sums.
+// message also contains one byte per parameter (1 if it has a gradient), and what SharedSums::serialize() gives.
 template <class S> struct WindowMessage {
     detail::WindowTotals totals;
     std::int64_t object_number;  // index of the Window in the order of construction
@@ -72,7 +72,7 @@ template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<I
 template <class S>
 std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window_index) {
     WindowRecord& record = windows_.at(&optimizer);
-    if (std::exchange(record.share_checked_in_window, window_index) != window_index)
+    if (std::exchange(record.share_call_window_index, window_index) != window_index)
         record.share_call = latest_share_call_;
     if (latest_share_call_ && record.share_call && *record.share_call != *latest_share_call_)
         throw Error("data_parallel",
@@ -138,7 +138,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
     optimizer.save(state, "optimizer");
     for (const auto& [name, entry] : state.entries()) texts.emplace_back(name, detail::entry_text(entry));
     for (auto& line : checksums()) texts.push_back(std::move(line));
-    require_equal_and_allow_reports("the opening of a window", texts);
+    require_equal_and_allow_reports("the construction of a Window", texts);
     record.object_number = processes_.new_window_object();
     if (processes_.size() == 1) return;
     bucket_->resize(std::max(std::min(elements, options_.bucket), bucket_->numbers.size()),
@@ -146,7 +146,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
 }
 
 template <class S> void DataParallel<S>::require_same_weights() {
-    detail::require(!parameters_.empty(), "data_parallel", "no weights to compare yet; open a window first");
+    detail::require(!parameters_.empty(), "data_parallel", "no weights to compare; construct a Window first");
     call_ = where_ = "";
     require_equal_and_allow_reports("require_same_weights", checksums());
 }

@@ -73,7 +73,7 @@ public:
     TrainingState load(const std::string& path, Window<S>& window);
 
     // ---- for the window ----
-    bool is_main_process() const override { return processes_.rank() == 0; }
+    bool writes_files() const override { return processes_.rank() == 0; }
     using NamedTexts = typename detail::GradientReducer<S>::NamedTexts;
     void open(const Optimizer<S>& optimizer, const NamedTexts& options) override;
     detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window_index,
@@ -116,7 +116,7 @@ private:
     std::vector<Var<Array<S>>> parameters_;  // of the Window that was constructed or ended an update last
     struct WindowRecord {
         std::int64_t object_number = 0;               // index of the Window in the order of construction
-        std::int64_t share_checked_in_window = -1;    // index of the window that set share_call, or -1
+        std::int64_t share_call_window_index = -1;    // window that stored share_call, or -1
         std::optional<std::int64_t> share_call = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, WindowRecord> windows_;
@@ -128,9 +128,9 @@ private:
     bool numbered_ = false;  // share() or begin_at() has set first_item_
     MicroBatchesSummary last_micro_batches_;
     std::optional<std::int64_t> latest_share_call_;  // the call that set first_item_; none after begin_at()
-    std::string call_, where_;                       // a call is named `what` + call_, and errors add where_
-    std::vector<bool> any_rank_has_gradient_;        // for each parameter, whether any process has a gradient
-    bool must_not_report_ = false;                   // all processes get the error, or no report is possible
+    std::string call_, where_;                 // all_gather(what) is named what + call_; errors add where_
+    std::vector<bool> any_rank_has_gradient_;  // for each parameter, whether any process has a gradient
+    bool must_not_report_ = false;             // all processes get the error, or no report is possible
 };
 
 extern template class DataParallel<float>;

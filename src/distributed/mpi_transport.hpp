@@ -25,7 +25,7 @@ public:
     MpiTransport& operator=(const MpiTransport&) = delete;
     ~MpiTransport();
 
-    static std::string why_only_one_rank();  // for a program that was started as several processes
+    static std::string why_only_one_rank();  // although a launcher started several processes
 
     int rank() const;
     int size() const;

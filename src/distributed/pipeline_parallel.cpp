@@ -20,7 +20,7 @@ std::vector<std::string> PipelineParallel<S>::all_gather(const std::string& what
 
 template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const NamedTexts& options) {
     call_ = "";
-    const std::string call = "the opening of a pipeline's window";
+    const std::string call = "the construction of a pipeline's Window";
     NamedTexts lines;
     for (const auto& [name, value] : options) lines.emplace_back("option " + name, value);
     std::vector<std::string> all;

@@ -27,7 +27,7 @@ public:
     std::vector<Items> share(const std::vector<Items>& micro_batches) override { return micro_batches; }
 
     // ---- for the window ----
-    bool is_main_process() const override { return true; }  // for its own stage's parameters
+    bool writes_files() const override { return true; }  // each process writes those of its own stage
     using NamedTexts = typename detail::GradientReducer<S>::NamedTexts;
     void open(const Optimizer<S>& optimizer, const NamedTexts& options) override;
     detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window_index,

@@ -23,7 +23,7 @@ struct SharedError : Error {
 struct CommStats {
     std::uint64_t sum_bytes = 0;       // sent by sum(); with ProcessGroup::AllReduce::fast, passed to MPI
     std::uint64_t messages = 0;        // messages that sum() sent; 0 with ProcessGroup::AllReduce::fast
-    std::uint64_t gathered_bytes = 0;  // of the messages of all_gather()
+    std::uint64_t gathered_bytes = 0;  // of all_gather(), and of reports of failures
     std::uint64_t sums = 0;            // calls of sum()
     std::uint64_t posted_bytes = 0;    // passed to post()
 };

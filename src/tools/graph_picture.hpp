@@ -61,9 +61,9 @@ public:
         const KeepAlive hold(leaves);
         std::vector<T> before;  // each leaf's gradient before the current step; an arrow shows the difference
         for (const detail::ValueNode<T>* leaf : leaves)
-            before.push_back(leaf->flush_and_has_gradient() ? leaf->gradient : T());
+            before.push_back(leaf->has_complete_gradient() ? leaf->gradient : T());
         std::vector<bool> any(leaves.size());
-        for (std::size_t i = 0; i < leaves.size(); ++i) any[i] = leaves[i]->flush_and_has_gradient();
+        for (std::size_t i = 0; i < leaves.size(); ++i) any[i] = leaves[i]->has_complete_gradient();
         int current = -1;
         const auto arrived = [&] {  // labels the gradients that the last backward function sent to leaves
             for (std::size_t i = 0; current >= 0 && i < leaves.size(); ++i) {
@@ -71,7 +71,7 @@ public:
                 detail::Diagram::Input* edge = nullptr;
                 int edges = 0;
                 for (auto& input : diagram_.boxes[static_cast<std::size_t>(current)].inputs) {
-                    if (input.from != boxes_.at(leaves[i]->id) || !leaves[i]->flush_and_has_gradient())
+                    if (input.from != boxes_.at(leaves[i]->id) || !leaves[i]->has_complete_gradient())
                         continue;
                     input.back = true;
                     edge = &input;
@@ -81,7 +81,7 @@ public:
                     edge->gradient = text(any[i] ? zip(functor::Sub{}, leaves[i]->gradient, before[i])
                                                  : leaves[i]->gradient) +
                                      (edges > 1 ? " together" : "");
-                if (leaves[i]->flush_and_has_gradient()) {
+                if (leaves[i]->has_complete_gradient()) {
                     before[i] = leaves[i]->gradient;
                     any[i] = true;
                 }
@@ -100,7 +100,7 @@ public:
         });
         arrived();
         for (const detail::ValueNode<T>* leaf : leaves)
-            if (leaf->flush_and_has_gradient()) box_of(leaf).gradient = text(leaf->gradient);
+            if (leaf->has_complete_gradient()) box_of(leaf).gradient = text(leaf->gradient);
     }
 
     // Sets the width in pixels at which lines wrap.
@@ -135,7 +135,7 @@ private:
                 box.shape = to_string(detail::shape_of(shown.value));
             box.value = detail::has_memory(shown.value) ? text(shown.value) : "(freed)";
             if (box.role != detail::Diagram::Role::data)
-                box.gradient = shown.flush_and_has_gradient() ? text(shown.gradient) : "-";
+                box.gradient = shown.has_complete_gradient() ? text(shown.gradient) : "-";
             for (const Node* input : node->inputs())
                 if (input) box.inputs.push_back({boxes_.at(input->id), false, ""});
             boxes_[id] = static_cast<int>(diagram_.boxes.size());

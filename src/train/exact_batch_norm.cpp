@@ -106,7 +106,7 @@ template <class S> void add_with_exact_batch_norm(
     const std::size_t at = only_batch_norm(model);
     auto& norm = static_cast<BatchNorm<S>&>(model.layer(at));
     require_whole_window(window);
-    window.with_parameter_changes([&] {
+    window.add_in_passes([&] {
         // Forward pass 1 computes the statistics.
         const ForwardPass& begun = window.begin_micro_batch(0);  // forward pass 2 counts micro-batches
         std::vector<std::int64_t> first_items;

@@ -127,7 +127,7 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
             return encoders[encoder](items, *pass);
         });
     window.add(loss(cache.all()), options);
-    window.with_parameter_changes([&] {
+    window.add_in_passes([&] {
         cache.backward([&](const Var<Array<S>>& y, const Array<S>& gradient) {
             window.backward([&] { y.backward(gradient); });
         });

@@ -55,7 +55,7 @@ public:
     // Returns those micro-batches of `parts` that this process computes. Not collective.
     virtual std::vector<Items> share(const std::vector<Items>& parts) = 0;
     // Returns whether this process writes files and prints progress. Not collective.
-    virtual bool is_main_process() const = 0;
+    virtual bool writes_files() const = 0;
     // Each window calls open() once. Throws if optimizers, parameters or options differ between processes.
     virtual void open(const Optimizer<S>& optimizer, const NamedTexts& options) = 0;
     // Returns the combined totals of all processes just before an update ends. `call` and `window_index` must

@@ -173,7 +173,7 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
     require_files(options_);
     stepped_ = stepped_of(model, optimizer, options_.frozen);
     const std::string before = options_.checkpoint;
-    if (across_ && !across_->is_main_process()) {  // the main process writes the files
+    if (across_ && !across_->writes_files()) {  // the main process writes the files
         for (std::string* path :
              {&options_.checkpoint, &options_.metrics_csv, &options_.metrics_jsonl, &options_.loss_curve})
             path->clear();

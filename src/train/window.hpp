@@ -133,15 +133,15 @@ public:
     // Counts a micro-batch for which the caller ran backward(). Use either add() or after_backward().
     void after_backward(double counted, std::int64_t items = 0);
 
-    // Calls f, which may change the parameters although the window is open. f may call add(), and then call
-    // Window::backward() several times. Throws before f and in add() if other code changed the parameters.
-    // If f throws, the gradients stay incomplete, and only discard() is allowed.
-    template <class F> void with_parameter_changes(F f) {
-        lock_.require_unchanged("with_parameter_changes");
+    // Calls f, which adds one contribution in several passes: f calls add(), and then Window::backward() several
+    // times. Throws before f and in add() if other code changed the parameters. If f throws, the gradients stay
+    // incomplete, and only discard() is allowed.
+    template <class F> void add_in_passes(F f) {
+        lock_.require_unchanged("add_in_passes");
         mark_broken_on_error(f);
         lock_.snapshot();
     }
-    // Calls f, which must call backward() on another part of the micro-batch. Throws with Options::noise.
+    // Calls f, which adds more gradients of the micro-batch that add() counted. Throws with Options::noise.
     template <class F> void backward(F f) {
         if (noise_estimator_) noise_estimator_->throw_noise_needs_single_backward();
         if (exact_) exact_->begin();
@@ -187,7 +187,7 @@ public:
     // run computes the same bits. If `model` is given, also saves its buffers and side effects.
     void save(TrainingState& state, const std::string& prefix, Module<S>* model = nullptr) const;
     // Throws and changes nothing if an option differs, a number is out of range, an entry is missing or
-    // unknown, or memory runs out. Two schedules are equal if both have the same rates at past updates.
+    // unknown, or memory runs out. Compares schedules at the past updates 0, 1, 2, 4, 8, … and at the last.
     void load(const TrainingState& state, const std::string& prefix, Module<S>* model = nullptr) {
         validate_state(state, prefix, model, options_.micro_batches)();
     }
@@ -211,8 +211,8 @@ private:
         const detail::UnlockScope unlock(grad_flag::backward_locked);
         const detail::UseTransposeCache<S> use_cache(transpose_cache_);
         // drop_micro, observers and backward checks read the gradients after each micro-batch.
-        const detail::DeferRowsScope defer(options_.non_finite != NonFinite::drop_micro &&
-                                           !instrumentation::detail::observer && !instrumentation::checks);
+        const detail::DeferProductScope defer(options_.non_finite != NonFinite::drop_micro &&
+                                              !instrumentation::detail::observer && !instrumentation::checks);
         f();
     }
     template <class F> void allow_changes(F f) {

@@ -131,7 +131,7 @@ TEST_CASE("Trainer: different options or numbers of items on the processes throw
                 &across);
         });
     };
-    const std::string start = "[processes] the opening of a window: " + last_rank() + " has option ",
+    const std::string start = "[processes] the construction of a Window: " + last_rank() + " has option ",
                       advice = "; make them equal on all processes";
     CHECK(made(48, {.shuffle = !last()}) == start + "shuffle no, rank 0 has yes" + advice);
     CHECK(made(last() ? 41 : 48, {}) == start + "items 41, rank 0 has 48" + advice);

@@ -411,7 +411,7 @@ TEST_CASE("Tail: an incomplete window of exact sums is dropped, or kept and comp
 TEST_CASE("Window: exact and running sums on different processes throw an Error that names the option") {
     if (ranks() == 1) return;
     const std::string error = message_of([] { One one(0, {.sum = last() ? Sum::exact : Sum::running}); });
-    CHECK(error == "[processes] the opening of a window: rank " + std::to_string(ranks() - 1) +
+    CHECK(error == "[processes] the construction of a Window: rank " + std::to_string(ranks() - 1) +
                        " has option sum exact, rank 0 has running; make them equal on all processes");
     One together(0, {.sum = Sum::exact});  // all processes continue
     together.add(1);

@@ -43,7 +43,7 @@ TEST_CASE("Window: windows that differ between processes throw an Error with the
         DataParallel<float> across(world(), how);
         Window<float> window(sgd, options, &across);
     };
-    const std::string start = "[processes] the opening of a window: " + last_rank() + " has ",
+    const std::string start = "[processes] the construction of a Window: " + last_rank() + " has ",
                       advice = "; make them equal on all processes";
     CHECK(error_on_all([&](bool other) { open(other ? std::vector<Tensor>{two()[0]} : two()); }) ==
           start + "parameters: 1, rank 0 has 2" + advice);

@@ -170,7 +170,7 @@ TEST_CASE("PipelineParallel: windows that differ throw an Error that names the r
     Chain other = chain;
     if (last()) other.options.max_norm = 17;
     CHECK_THAT(message_of([&] { Part part(other); }),
-               contains("[processes] the opening of a pipeline's window: " + start +
+               contains("[processes] the construction of a pipeline's Window: " + start +
                         "option max_norm 17, rank 0 has "));
     Part part(chain);
     const Numbers before = part.leaves[0].value().clone();

@@ -138,8 +138,7 @@ Outcome observe(const Call& call, State state) {
     if (state != fresh) add(first_items);
     if (state == full || state == finished) add(second_items);
     if (state == finished) finish();
-    if (state == broken)
-        message_of([&] { program.window->with_parameter_changes([] { throw Error("broken"); }); });
+    if (state == broken) message_of([&] { program.window->add_in_passes([] { throw Error("broken"); }); });
     if (state == destroyed) {
         program.window.reset();
         plain.reset();
@@ -327,7 +326,7 @@ TEST_CASE("misuse table: every public function that changes something is listed"
         {"autograd/var.hpp",
          "Var",
          {"bool", "value", "item", "shape", "requires_grad", "has_grad", "grad", "node", "is_last_handle",
-          "into_node", "node_or_throw", "run_backward", "require_own_thread", "t", "detach"}},
+          "take_node", "node_or_throw", "run_backward", "require_own_thread", "t", "detach"}},
         {"train/window.hpp",
          "Window",
          {"empty", "full", "micro_batches", "planned_micro_batches", "updates", "items", "optimizer",

@@ -89,7 +89,7 @@ TEST_CASE("Window: writes that bypass the lock are found by add() and finish()")
         const std::string says = "of parameter 0 of (1, 1) was changed in place since the last micro-batch";
         CHECK_THAT(message_of([&] { window.add(one.loss({3, 6})); }), contains(says));
         CHECK_THAT(message_of([&] { window.finish(); }), contains(of_value ? "the value" : "the gradient"));
-        CHECK_THAT(message_of([&] { window.with_parameter_changes([] {}); }), contains(says));
+        CHECK_THAT(message_of([&] { window.add_in_passes([] {}); }), contains(says));
         window.discard();
         one.w.assign(A({1, 1}, {1.0}));
         window.add(one.loss({1, 2, 3, 6}));

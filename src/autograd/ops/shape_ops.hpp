@@ -90,7 +90,7 @@ template <class S>
 Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::int64_t to) {
     const int along = detail::checked_axis("slice", axis, x.shape());
     if (from < 0 || to < from || to > x.shape()[along]) detail::fail_slice_range(from, to, along, x.shape());
-    if (along == 0 && !x.requires_grad()) return x.value().slice_rows(from, to);  // without record()
+    if (along == 0 && !x.requires_grad()) return x.value().slice_rows(from, to);  // a constant view
     const detail::Blocks blocks(x.shape(), along, from, to);
     Array<S> y;
     if (along == 0) {
