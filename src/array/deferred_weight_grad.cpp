@@ -99,12 +99,12 @@ template <std::floating_point S> void discard_deferred(Array<S>&, std::uint8_t& 
     erase<S>(grad_flags);
 }
 
-#define TALLY_PENDING_ROWS(S)                                                     \
+#define TALLY_PENDING_PRODUCTS(S)                                                 \
     template bool defer_product(const Product&, const Array<S>&, const Array<S>&, \
                                 const GradientRef<Array<S>>&);                    \
     template void add_deferred(Array<S>&, std::uint8_t&);                         \
     template void discard_deferred(Array<S>&, std::uint8_t&);
-TALLY_PENDING_ROWS(float)
-TALLY_PENDING_ROWS(double)
+TALLY_PENDING_PRODUCTS(float)
+TALLY_PENDING_PRODUCTS(double)
 
 }  // namespace tally::detail

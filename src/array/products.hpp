@@ -62,7 +62,7 @@ template <class S> void multiply_each(const StridedIndex<2>& batch, const Produc
     }
 }
 
-// Returns the output buffer for a batch's gradient. If members share a matrix, all of them add to the buffer.
+// Returns the output buffer for a batch's gradient. If members share a matrix, they add to it, from 0.
 template <class S>
 Into<S[]> summed_grad_buffer(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
     const Into<S[]> d = grad_buffer(into);

@@ -34,7 +34,7 @@ CheckpointTrace::~CheckpointTrace() {
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.needs_grad) {
-        // A log has no constants. A recomputation computes them if it needs the operation after them.
+        // A log has no constants. They are computed again only if the next operation counts as needed.
         note_outer_inputs(operation);
         if (is_first_run()) need(next_index());
         return true;

@@ -55,7 +55,7 @@ constexpr bool sums_in_order(const ReduceDims& dims) {
 // A StridedIndex describes a row-major loop over `extent` with the strides of each operand. A stride of 0
 // repeats an element along the axis. Adjacent axes are merged if the strides of all operands permit a merge,
 // so a contiguous index has rank 1 and stride 1. If more than `longest_sequential_row` adjacent elements are
-// summed, the first axis is not merged, because this axis may count samples.
+// summed, the first axis is not merged, because it may be the axis of the items.
 template <int Operands> struct StridedIndex {
     int rank = 0;
     std::size_t size = 1;                      // product of the extents
@@ -65,7 +65,7 @@ template <int Operands> struct StridedIndex {
 };
 
 // Returns whether a kernel sums `length` adjacent elements sequentially. A single axis is always summed
-// sequentially, because this axis may count samples.
+// sequentially, because it may be the axis of the items.
 template <int Operands> constexpr bool sums_in_order(const StridedIndex<Operands>& walk, std::size_t length) {
     return walk.rank == 1 || length <= longest_sequential_row;
 }
