@@ -142,12 +142,12 @@ def test_a_rank_that_is_killed_in_the_middle(lesson):
         stage.expect_nothing_left()
 
 
-def test_a_rank_that_throws_is_quoted(lesson):
+def test_an_error_of_the_ranks_is_quoted(lesson):
     if not MPIEXEC:
         return
     with Stage(lesson) as stage:
-        # The last argument is the file for the results; rank 2 cannot write its file.
-        stage.each_rank('n=$#; for word; do shift; n=$((n - 1)); [ "$rank.$n" != 2.0 ] || word=--rank-says=/nowhere/file; set -- "$@" "$word"; done\n'
+        # The last argument is the file for the results of a rank. No rank can write this file, so each of them throws.
+        stage.each_rank('n=$#; for word; do shift; n=$((n - 1)); [ $n -gt 0 ] || word=--rank-says=/nowhere/file; set -- "$@" "$word"; done\n'
                         'exec "$@"\n')
         done = stage.run()
         assert done.returncode == 1 and "/nowhere/file" in in_one_line(done.stdout), done
