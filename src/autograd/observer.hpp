@@ -27,8 +27,8 @@ template <class T> ValueInfo value_info(const T& x) {
         return {Shape(), sizeof x, nullptr, Device::cpu};
 }
 
-// ForwardEvent describes an operation that has just run. The operands still exist. node->inputs() is empty
-// except for a checkpoint, because an operation gets its inputs after the notification.
+// ForwardEvent describes an operation that has just run. The operands still exist. node->inputs() is empty or
+// has null pointers, except for a checkpoint, because an operation gets its inputs after the notification.
 struct ForwardEvent {
     const char* op;                            // valid during the notification only
     const Node* node;                          // null if nothing was recorded
