@@ -1,7 +1,7 @@
 // A Window accumulates the gradients of all micro-batches of one update. Window::finish() divides the summed
-// gradients by the count, updates the parameters once, and begins the next window.
+// gradients by the count (if no total is set), updates the parameters once, and begins the next window.
 //
-//     Window<float> window(optimizer, {.micro_batches = 3, .total = 6});
+//     Window<float> window(optimizer, {.micro_batches = 3});
 //     for (const Items& micro : split(Items::in_order(6), 2))
 //         window.add(mse(model(rows(x, micro), window.begin_micro_batch(2)), rows(target, micro)));
 //     window.finish();   // divides, clips, sets the rate, steps, averages and applies side effects
@@ -42,10 +42,10 @@ enum class Tail {
     carry,  // keep the window open, so that the next epoch completes the window
 };
 
-// The option NonFinite decides what Window::finish() does with gradients that are infinite or NaN.
+// The option NonFinite decides what a Window does if a gradient or the loss is infinite or NaN.
 enum class NonFinite {
     raise,  // throw an Error and update nothing; call discard() to continue
-    // Ignore a micro-batch whose gradients are infinite or NaN. On a GPU, each check waits for the gradients.
+    // Ignore a micro-batch whose loss or gradients are infinite or NaN. On a GPU, each check waits for them.
     // If only the sum of all gradients is infinite or NaN, make no update.
     drop_micro,
     drop_window,  // make no update
