@@ -12,8 +12,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     target_compile_options(tally_flags INTERFACE -Wno-restrict)  # false warnings of g++ 12 for "text" + std::string
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    # clang warns about constants such as -0.2466 in an array of float. g++ warns about all other conversions.
-    target_compile_options(tally_flags INTERFACE -Wno-implicit-float-conversion)
+    # clang warns about constants such as -0.2466 in an array of float, and about signs. g++ warns about all other conversions.
+    target_compile_options(tally_flags INTERFACE -Wno-implicit-float-conversion -Wno-sign-conversion)
 endif()
 # Tests discard results of calls that must throw. The option follows -Wall, which would turn the warning on again in clang.
 target_compile_options(tally_flags INTERFACE

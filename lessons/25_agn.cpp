@@ -100,7 +100,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     spread.row("accumulation", std::ranges::min(plain_steps), std::ranges::max(plain_steps));
     spread.row("AGN", std::ranges::min(agn_steps), std::ranges::max(agn_steps));
     std::ranges::sort(agn_steps);
-    show("different steps of AGN", std::ranges::unique(agn_steps).begin() - agn_steps.begin());
+    show("different steps of AGN", std::unique(agn_steps.begin(), agn_steps.end()) - agn_steps.begin());
     check_equal("accumulation: one step for all orders", plain_steps, std::vector<double>(24, w.item()));
 
     ask("after-many-updates");

@@ -66,6 +66,9 @@ def pages():
 
 def main(words):
     faults = []
+    for name, numbers in (("lessons", [int(each[0]) for each in lessons()]), ("exercises", [each[0] for each in exercises()])):
+        if numbers != list(range(1, len(numbers) + 1)):
+            faults.append(f"the {name} have the numbers {numbers}; expected 1 to {len(numbers)}, each once")
     for path, text in pages():
         if words == ["--write"]:
             path.write_text(text)

@@ -50,7 +50,7 @@ const exercise::Add add(
                "the old number in to.dst[i].",
                "Compute the part first, the factor times dy[i]. With Write::set, assign the part to "
                "to.dst[i]. With Write::add, increase to.dst[i] by the part."},
-     .why = "The first part of a gradient overwrites, and each later part adds. So the engine does not need "
+     .why = "The first part of a gradient overwrites, and each later part adds, so the engine does not need "
             "to fill the gradient with zeros, and old numbers in memory do no harm."},
     examine, answers);
 

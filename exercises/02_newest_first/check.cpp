@@ -53,7 +53,7 @@ const exercise::Add add(
                "complete. Change the line that chooses the next value, and let each value wait only once.",
                "Make `waiting` a std::set<int>, which keeps each number once, in order. Its last number is "
                "the largest, and rbegin() points to it. Erase this number, visit it, and insert its inputs."},
-     .why = "A value is newer than its inputs. So the newest waiting value has its complete gradient. If "
+     .why = "A value is newer than its inputs, so the newest waiting value has its complete gradient. If "
             "backward takes the newest value first, 60 visits are enough for a graph with 2^60 paths."},
     examine, answers);
 

@@ -1,7 +1,7 @@
 // Write: the gradient of a broadcast.
 //
 // A bias of shape 1 x 3 is added to a batch of shape 2 x 3. Forward uses each number of the bias twice, once
-// for each row. So each number of the bias gets two parts of its gradient, and the two parts add up:
+// for each row, so each number of the bias gets two parts of its gradient, and the two parts add up:
 //
 //     dy, the gradient of the result      1   2   3
 //                                        10  20  30

@@ -48,7 +48,7 @@ const exercise::Add add(
                "The gradient of a has as many rows as dy, and the gradient of b has as many columns as dy. "
                "This tells you on which side dy is. The other factor is an operand, transposed.",
                "The gradient of a is dy times b transposed. The gradient of b is a transposed times dy."},
-     .why = "a[i][l] changes y[i][j] by b[l][j], for every j. So the gradient of a is dy times b transposed, "
+     .why = "a[i][l] changes y[i][j] by b[l][j], for every j, so the gradient of a is dy times b transposed, "
             "and the gradient of b is a transposed times dy. The second product is a sum over the rows of "
             "the batch, and accumulation continues this sum."},
     examine, answers);

@@ -4,7 +4,7 @@
 // micro-batch, so it trains on another loss. w.grad() must become the gradient of
 // loss_of_all(encode(all rows, w)), and only the graph of one micro-batch may be in memory at a time.
 //
-// A representation is small: two numbers for each item. So all representations fit into memory, but the
+// A representation is small: two numbers for each item, so all representations fit into memory, but the
 // graphs of the encoder do not. Use two passes over the micro-batches:
 //     first    Compute all representations without a graph. Compute the gradient of the loss for each of them.
 //     second   Encode each micro-batch again, with a graph. Send its rows of that gradient backward into w.

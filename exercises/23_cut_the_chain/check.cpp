@@ -98,7 +98,7 @@ const exercise::Add add(
                "Count down from the last layer to 0, and add kept[layer] to a sum. If the sum exceeds the "
                "budget, a segment begins at layer + 1: put it in front of first_layers. Then the sum "
                "restarts with kept[layer]."},
-     .why = "All layers before the last segment run twice, for any cuts. So make the last segment as long as "
+     .why = "All layers before the last segment run twice, for any cuts, so make the last segment as long as "
             "the memory allows; the other segments only have to fit. fit_into() does this with measured "
             "layers."},
     examine, answers);

@@ -1,6 +1,6 @@
 // Write: the cuts of a chain of unequal layers into segments.
 //
-// Layer i keeps kept[i] KiB for backward, but only `budget` KiB may be kept at a time. So you cut the chain into
+// Layer i keeps kept[i] KiB for backward, but only `budget` KiB may be kept at a time, so you cut the chain into
 // segments. Each segment except the last is a checkpoint: it runs a second time when backward reaches it, and
 // keeps its layers only then. The last segment runs once, because backward begins there.
 //

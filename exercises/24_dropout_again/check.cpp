@@ -48,7 +48,7 @@ const exercise::Add add(
                "in the window?",
                "Remove the static variable. The third argument is the number of the micro-batch's first item "
                "plus i."},
-     .why = "A mask that depends only on seed, layer and item has no history. So a checkpoint can recompute "
+     .why = "A mask that depends only on seed, layer and item has no history, so a checkpoint can recompute "
             "it, and four micro-batches of 16 drop the same items as one batch of 64."},
     examine, answers);
 

@@ -69,7 +69,7 @@ const exercise::Add add(
                "does its number change from round to round? The same rule is right in both phases.",
                "The number is rank - round in both phases, taken modulo `ranks`. Add 2 * ranks first, so "
                "that it is not negative."},
-     .why = "Each chunk travels around the ring once to be added up, and once to be distributed. So a rank "
+     .why = "Each chunk travels around the ring once to be added up, and once to be distributed, so a rank "
             "sends 2 (P - 1) / P times the size of the gradient: less than twice the size, for any number of "
             "ranks."},
     examine, answers);
