@@ -19,8 +19,7 @@ LESSON() {
         const auto of_items = std::lround(items * per_item), of_fixed = std::lround(fixed);
         parts.row(items, of_fixed, of_items, of_fixed + of_items);
     }
-    check_close("the line goes through both numbers", {fixed + 4 * per_item, fixed + per_item},
-                {batch_of_4, one_at_a_time}, 1e-9);
+    check_close("the line goes through both numbers", fixed + 4 * per_item, batch_of_4, 1e-9);
     note("Only the memory for the items becomes smaller. So we split the batch, and keep all four items.");
 
     step("Our batch has six rows of three numbers, and w has three weights. Suppose that only two rows fit.");
@@ -34,8 +33,7 @@ LESSON() {
         sums.row(rows, w.grad());
     }
     const Array<real> sum = w.grad().clone();
-    show("three micro-batches", sum);
-    show("six rows at once", full);
+    show("three micro-batches", sum, "six rows at once", full);
     check("the two gradients are different", furthest(sum, full) > 0.1);
 
     step("Here is the training loop with one update. It runs without any error, and w changes.");
@@ -45,8 +43,7 @@ LESSON() {
     v.zero_grad();
     for (const auto& part : split(x, 2)) mean(matmul(part, v)).backward();
     sgd_step({v}, 0.1);
-    show("v before", before);
-    show("v after", v);
+    show("v before", before, "v after", v);
     const Tensor right = toy::weights();
     mean(matmul(x, right)).backward();
     sgd_step({right}, 0.1);
@@ -54,7 +51,7 @@ LESSON() {
     check("the update is different, too", furthest(v, right) > 0.01);
 
     ask("which-line");
-    note("Until October 2024, a widely used trainer divided by a wrong number.");
-    note("No program reported an error (huggingface/transformers, pull request 34191).");
+    note("Until October 2024, a widely used trainer divided by a wrong number, and reported no error.");
+    note("The repair is pull request 34191 of huggingface/transformers.");
     note("After this course, you find such a mistake in ten minutes.");
 }

@@ -33,21 +33,11 @@ LESSON(several("values", "a, b and c", {2, -3, 11}, -12, 12)) {
     const double up = 0.001, two_s = 2 * s_is, change = two_s * b_is * up;
     const auto y_plus = [&](double by) { return short_number(y_is + by); };  // the answer, and five mistakes
 
-    ask("raise-a", {{"a", a_is},
-                    {"raised", a_is + up},
-                    {"b", b_is},
-                    {"s", s_is},
-                    {"y", y_is},
-                    {"right", y_plus(change)},
-                    {"opposite", y_plus(-change)},
-                    {"more", y_plus(up)},
-                    {"less", y_plus(-up)},
-                    {"only-p", y_plus(b_is * up)},
-                    {"only-s", y_plus(two_s * up)}});
+    ask("raise-a", "a", a_is, "raised", a_is + up, "b", b_is, "s", s_is, "y", y_is, "right", y_plus(change),
+        "opposite", y_plus(-change), "more", y_plus(up), "less", y_plus(-up), "only-p", y_plus(b_is * up),
+        "only-s", y_plus(two_s * up));
     const double after = plain(a_is + up, b_is, c_is);
-    show("y before", y);
-    show("y after", std::to_string(after));
-    show("y after - y before", after - y_is);
+    show("y before", y, "y after", std::to_string(after), "y after - y before", after - y_is);
     show("2 s b times 0.001", change);
     // y is a parabola in a: at a + h it is b^2 h^2 above its tangent.
     check_close("y changes by 2 s b times 0.001", after - y_is, change, (b_is * b_is + 1) * up * up);
@@ -85,8 +75,7 @@ LESSON(several("values", "a, b and c", {2, -3, 11}, -12, 12)) {
         const double above = plain(a_is + h, b_is, c_is), below = plain(a_is - h, b_is, c_is);
         differences.row(h, (above - y_is) / h, (above - below) / (2 * h));
     }
-    note("For a parabola, the difference from both sides is the slope, except for rounding.");
-    note("If h is a power of two, such as 1/1024, even the rounding disappears here:");
+    note("For a parabola, this is the slope, except for rounding. With h = 1/1024, nothing is rounded:");
     const double h = 1.0 / 1024;
     const double by_a = (plain(a_is + h, b_is, c_is) - plain(a_is - h, b_is, c_is)) / (2 * h);
     const double by_b = (plain(a_is, b_is + h, c_is) - plain(a_is, b_is - h, c_is)) / (2 * h);

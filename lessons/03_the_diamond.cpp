@@ -24,12 +24,8 @@ LESSON(whole_number("values", "a", 5, 1, 9), whole_number("steps", "doublings x 
           [&](Picture& picture) { draw(picture, a_is); });
     const double by_b = c.item() * 2, by_c = b.item() * 2 * a_is;
 
-    ask("two-paths", {{"by-b", by_b},
-                      {"by-c", by_c},
-                      {"sum", by_b + by_c},
-                      {"mean", (by_b + by_c) / 2},
-                      {"product", by_b * by_c},
-                      {"d", d.item()}});
+    ask("two-paths", "by-b", by_b, "by-c", by_c, "sum", by_b + by_c, "mean", (by_b + by_c) / 2, "product",
+        by_b * by_c, "d", d.item());
     std::vector<double> gradients;  // in the order of the visits
     d.backward([&](const auto& visit) { gradients.push_back(visit.gradient); });
     auto visits = table({"visited", "gradient", "passes to a"});
@@ -53,8 +49,7 @@ LESSON(whole_number("values", "a", 5, 1, 9), whole_number("steps", "doublings x 
     const auto visit_c = [&] { to_b += to_c * 2 * b_is; };
     const auto visit_b = [&] { to_a += to_b * 2; };
 
-    ask("wrong-order",
-        {{"b", b_is}, {"c", c_is}, {"early", 2 * c_is}, {"all", 6 * c_is}, {"late", 4 * c_is}});
+    ask("wrong-order", "b", b_is, "c", c_is, "early", 2 * c_is, "all", 6 * c_is, "late", 4 * c_is);
     visit_b();
     visit_c();
     const double too_early = to_a;
@@ -66,11 +61,9 @@ LESSON(whole_number("values", "a", 5, 1, 9), whole_number("steps", "doublings x 
     orders.row("d, b, then c", too_early);
     orders.row("d, c, then b", to_a);
     orders.row("by the engine", a.grad());
-    note("The wrong order gives a wrong number, but no error.");
-    note("A value must wait until all its users have passed their gradients to it.");
+    note("A wrong order gives a wrong number, but no error. A value must wait for all its users.");
     const double slope = 24 * a_is * a_is;
-    check_equal("d, c, b gives 24 a^2, and d, b, c a third of it", {to_a, a.grad(), 3 * too_early},
-                {slope, slope, slope});
+    check_equal("d, c, b: 24 a^2; d, b, c: a third", {to_a, a.grad(), 3 * too_early}, {slope, slope, slope});
 
     step("You cannot call d.backward() twice. tally has freed the factors of the products.");
     std::string message = "no error";
@@ -88,8 +81,7 @@ LESSON(whole_number("values", "a", 5, 1, 9), whole_number("steps", "doublings x 
     b = 2 * a;
     (b * (b * b)).backward();
 
-    ask("second-backward",
-        {{"once", slope}, {"twice", 2 * slope}, {"first", 6 * a_is * a_is}, {"square", slope * slope}});
+    ask("second-backward", "once", slope, "twice", 2 * slope, "first", slope / 4, "square", slope * slope);
     show("a.grad after the second backward()", a.grad());
     check_equal("two graphs, twice the gradient", a.grad(), 2 * slope);
     a.zero_grad();
@@ -106,11 +98,10 @@ LESSON(whole_number("values", "a", 5, 1, 9), whole_number("steps", "doublings x 
     show("paths from x to the last sum", paths);
     show("years, at one nanosecond per path", double(paths) * 1e-9 / 31557600);
 
-    ask("visits", {{"n", n}, {"double", 2 * n}, {"square", n * n}});
+    ask("visits", "n", n, "double", 2 * n, "square", n * n);
     int visited = 0;
     top.backward([&](const auto&) { ++visited; });
-    show("visits", visited);
-    show("x.grad", x.grad());
+    show("visits", visited, "x.grad", x.grad());
     check_equal("one visit per sum", visited, n);
     check_equal("x.grad counts the paths", x.grad(), double(paths));
 }

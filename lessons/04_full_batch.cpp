@@ -6,17 +6,14 @@ LESSON(learning_rate(0.1, 0.01, 1)) {
     const double rate = setting("rate");
 
     step("The toy: a batch of six rows of three numbers, and three weights.");
-    show("x", x);
-    show("w", w);
-    show("w.grad", gradient(w));
+    show("x", x, "w", w, "w.grad", gradient(w));
     note("A gradient that is not computed yet is printed as -. It is missing. It is not 0.");
 
     step("Forward: each row times w is one product. The loss is the mean of the six products.");
     code(2);
     const Tensor y = matmul(x, w);
     const Tensor loss = mean(y);
-    show("y", y);
-    show("loss", loss);
+    show("y", y, "loss", loss);
     note("Training makes the loss smaller. This loss measures no error: it is only easy to compute.");
     check_close("the loss is -3.97205 / 6", loss, -3.97205 / 6, roundings(12) * 2);
 
@@ -42,22 +39,18 @@ LESSON(learning_rate(0.1, 0.01, 1)) {
 
     const Tensor g = full;
     const double first = w.value().to_vector()[0], slope = full.to_vector()[0], squares = sum(g * g).item();
-    ask("one-step",
-        {{"rate", rate}, {"g", full}, {"new", first - rate * slope}, {"uphill", first + rate * slope}});
+    ask("one-step", "rate", rate, "g", full, "new", first - rate * slope, "uphill", first + rate * slope);
     code(1);
     sgd_step({w}, rate);
     const Tensor after = mean(matmul(x, w));
     const double fell = double(loss.item()) - double(after.item());
-    show("w", w);
-    show("loss before", loss);
-    show("loss after", after);
-    show("the loss fell by", fell);
+    show("w", w, "loss before", loss, "loss after", after, "the loss fell by", fell);
     show("rate times |w.grad|^2", rate * squares);
     note("|w.grad|^2 is the sum of the squares of the three components.");
     // A step rounds each weight twice. The loss after it has 14 roundings, and magnitudes below 4.
     check_close("the loss fell by rate times |w.grad|^2", fell, rate * squares, roundings(30) * 4);
 
-    ask("twenty-steps", {{"fell", short_number(rate * squares)}});
+    ask("twenty-steps", "fell", short_number(rate * squares));
     auto steps = table({"steps", "loss", "fell by, in all", "w.grad in the last step"});
     double last = after.item();
     for (int k = 2; k <= 20; ++k) {

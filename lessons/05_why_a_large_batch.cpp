@@ -65,13 +65,11 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
         const double variance = variance_of(gradients), expected = sigma * sigma / size;
         noise.row(size, variance, expected, variance / expected, std::sqrt(variance));
     }
-    // The 4000 squares of a measured variance give its ratio a standard deviation of sqrt(2 / 4000).
-    // The bound is five standard deviations, which fewer than one seed in a million exceeds.
+    // Each variance is a mean of 4000 squares. The bound is five standard deviations, sqrt(2 / 4000) each.
     const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
     check_close("all ratios are near 1", noise.column("ratio"), {1.0, 1.0, 1.0, 1.0}, allowed);
 
-    step("We split a batch of {} items into four micro-batches of {} items, and add their gradients.", b,
-         micro);
+    step("We split a batch of {} items into four parts of {} items, and add their gradients.", b, micro);
     code(3);
     const auto accumulated = [&](const Tensor& batch) {
         w.zero_grad();
@@ -80,8 +78,7 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
     };
     const Tensor batch = items(b, 0);
     const std::vector<real> at_once = estimate(batch), in_four = accumulated(batch);
-    show("the large batch at once", at_once);
-    show("four micro-batches, accumulated", in_four);
+    show("the large batch at once", at_once, "four micro-batches, accumulated", in_four);
     // Each gradient is a mean of b numbers below 16 in magnitude, with at most b + 6 roundings.
     check_close("both gradients are equal", in_four, at_once, 2 * roundings(b + 6) * 16);
     std::vector<std::vector<real>> fresh;
@@ -98,13 +95,9 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
     show("v after one update", v);
     const double one = 1 - rate, four = std::pow(one, 4);
 
-    ask("four-updates", {{"b", b},
-                         {"micro", micro},
-                         {"one", short_number(one)},
-                         {"four", short_number(four)},
-                         {"linear", short_number(1 - 4 * rate)},
-                         {"quarter", short_number(one / 4)},
-                         {"gone", short_number(1 - four)}});
+    ask("four-updates", "b", b, "micro", micro, "one", short_number(one), "four", short_number(four),
+        "linear", short_number(1 - 4 * rate), "quarter", short_number(one / 4), "gone",
+        short_number(1 - four));
     auto left = table({"updates", "v"});
     left.row(1, v);
     for (int update = 2; update <= 4; ++update) {

@@ -11,8 +11,7 @@ LESSON(equal_micro_batches({3, 6})) {
     const Tensor loss = mean(matmul(x, w));
     loss.backward();
     const Array<real> full = w.grad().clone();
-    show("loss", loss);
-    show("w.grad", full);
+    show("loss", loss, "w.grad", full);
 
     step("Suppose that six rows do not fit into memory. Micro-batches: {}, rows in each: {}.", n, each);
     note("A micro-batch is a part of the batch. We do not clear w.grad between two of them.");
@@ -31,19 +30,15 @@ LESSON(equal_micro_batches({3, 6})) {
     graph("forgot-to-divide", "How much one row counts in the full batch and in a micro-batch",
           toy::shares(each, full, sum));
 
-    ask("how-many-times", {{"n", n}, {"each", each}, {"sum", sum}});
-    show("full batch", full);
-    show("sum of the micro-batches", sum);
-    show("sum / full batch", ratios(sum, full));
-    check_close("the sum is N times the full batch", sum, scaled(toy::mean_of_rows, n),
-                scaled(toy::bound(15), n));
+    ask("how-many-times", "n", n, "each", each, "sum", sum);
+    show("full batch", full, "sum of the micro-batches", sum, "sum / full batch", ratios(sum, full));
+    check_close("N times the full batch", sum, scaled(toy::mean_of_rows, n), scaled(toy::bound(15), n));
 
-    ask("does-the-loss-show-it", {{"n", n}, {"each", each}});
-    show("mean of the micro-losses", mean_of(losses));
-    show("loss of the full batch", loss);
+    ask("does-the-loss-show-it", "n", n, "each", each);
+    show("mean of the micro-losses", mean_of(losses), "loss of the full batch", loss);
     check_close("the two losses are equal", mean_of(losses), loss, roundings(12) * 2);
 
-    ask("the-step", {{"n", n}});
+    ask("the-step", "n", n);
     note("Two copies of w: one moves by the gradient of the full batch, the other by the sum.");
     const Tensor by_mean = toy::weights(), by_sum = toy::weights();
     mean(matmul(x, by_mean)).backward();
@@ -75,11 +70,9 @@ LESSON(equal_micro_batches({3, 6})) {
         return errors;
     };
     const std::vector<double> divided = train(n), forgotten = train(1);
-    show("error before both trainings", divided.front());
-    show("divided by N, after 20 updates", divided.back());
+    show("error before both trainings", divided.front(), "divided by N, after 20 updates", divided.back());
 
-    ask("after-twenty-updates",
-        {{"start", short_number(divided.front())}, {"divided", short_number(divided.back())}});
+    ask("twenty-updates", "start", short_number(divided.front()), "divided", short_number(divided.back()));
     show("not divided, after 20 updates", forgotten.back());
     graph("errors", "The error after each update",
           Curves{"updates", "error", {{"divided by N", divided}, {"not divided", forgotten}}});

@@ -46,10 +46,9 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     w.zero_grad();
     for (const Tensor& micro : split(x, each)) mean(matmul(micro, w)).backward();
     const Array<real> sum = w.grad().clone();
-    show("full batch", full);
-    show("sum of the micro-batches", sum);
+    show("full batch", full, "sum of the micro-batches", sum);
 
-    ask("the-factor", {{"n", n}, {"each", each}, {"sum", sum}});
+    ask("the-factor", "n", n, "each", each, "sum", sum);
     w.zero_grad();
     auto after = table({"rows", "1 / N", "loss / N", "w.grad afterwards"});
     code(2);
@@ -65,10 +64,9 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     graph("divide", "How much one row counts, without and with the division", shares);
 
     const int now = n == 6 ? 3 : 6;  // another number of micro-batches
-    ask("another-split", {{"n", n}, {"each", each}, {"now", now}, {"rows", 6 / now}, {"product", n * now}});
+    ask("another-split", "n", n, "each", each, "now", now, "rows", 6 / now, "product", n * now);
     const auto split_anew = accumulated(x, w, now);
-    show("divided by", now);
-    show("w.grad", split_anew);
+    show("divided by", now, "w.grad", split_anew);
     check_equal("it equals the full batch, bit for bit", split_anew, full);
 
     step("How far is w.grad from the full batch? tally continues one sum from row to row.");
@@ -89,8 +87,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
         uniform<real>({1000, 32}, -1, 1, {.seed = options().seed, .stream = 7}).value().to(options().device);
     const Tensor weights = parameter(Array<real>::zeros({32, 16}, options().device));
     const auto once = accumulated(many, weights, 1), parts = accumulated(many, weights, 4);
-    show("elements of w.grad", once.size());
-    show("largest difference", furthest(parts, once));
+    show("elements of w.grad", once.size(), "largest difference", furthest(parts, once));
     check_equal("4 x 250 rows equal 1000 rows, bit for bit", parts, once);
 
     step("The same by BLAS, a library for products. It chooses the order of additions.");

@@ -43,7 +43,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     for (auto& micro : micros) (mean(matmul(micro, w)) / 2).backward();
     const Array<real> of_means = w.grad().clone(), full = grad(mean(matmul(x, w)), {w}).front();
 
-    ask("divided-by-n", {{"first", first}, {"second", second}});
+    ask("divided-by-n", "first", first, "second", second);
     auto both = table({"", "gradient"});
     both.row("full batch", row_text(full, 6));
     both.row("mean of the two means", row_text(of_means, 6));
@@ -51,7 +51,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     show("ratio of the two gradients", factors);
     check("no single factor repairs the gradient", std::abs(factors[0] - factors[1]) > 0.1);
 
-    ask("the-weight", {{"first", first}, {"share", first / 6.0}});
+    ask("the-weight", "first", first, "share", first / 6.0);
     w.zero_grad();
     auto after = table({"rows", "share of the rows", "w.grad afterwards"});
     code(3);
@@ -113,8 +113,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
         const double error_of_means = furthest(mean_of_means(x, w, cut), full);
         if (error_of_means > worst) worst = error_of_means, worst_cut = cut;
     }
-    show("largest error of a mean of means", worst);
-    show("sizes with this error", worst_cut);
+    show("largest error of a mean of means", worst, "sizes with this error", worst_cut);
     check("the window is right in all 32", of_window <= toy::bound(12)[1]);
     check_close("and for 4 + 0 + 2", by_window({4, 0, 2}), toy::mean_of_rows, toy::bound(12));
 }

@@ -58,9 +58,8 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     total = total / n;
     loss.backward();
 
-    ask("which-gradient", {{"n", n}});
-    show("total", total);
-    show("w.grad", w.grad());
+    ask("which-gradient", "n", n);
+    show("total", total, "w.grad", w.grad());
     note("The listing logs the total, which is right. Micro-batches lost: {} of {}.", n - 1, n);
     check_close("the total is the loss of six rows", total, -3.97205 / 6, roundings(12) * 2);
     check("w.grad is another gradient", furthest(w.grad(), full) > 0.1);

@@ -39,8 +39,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     const int micros = images / 16, left = micros % n;
     const double share = left / 4.0;
-    ask("how-many-are-left",
-        {{"images", images}, {"micros", micros}, {"full", micros / n}, {"left", left}, {"part", share}});
+    ask("how-many-left", "images", images, "micros", micros, "full", micros / n, "left", left, "part", share);
     auto epoch = table({"images at a time", "batches", "updates", "batches in the last", "its images"});
     for (const int in_window : {1, n}) {
         const std::vector<Items> batches = split(Items::in_order(images), 64 / in_window);
@@ -50,17 +49,15 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
         for (std::int64_t i = 0; i < last.count(); ++i) seen += batches[std::size_t(last[i])].count();
         epoch.row(64 / in_window, batches.size(), windows.size(), last.count(), seen);
     }
-    check_equal("both have the same number of updates", epoch.column("updates"),
-                {images / 64 + 1, images / 64 + 1});
+    check_equal("the same number of updates", epoch.column("updates"), {images / 64 + 1, images / 64 + 1});
 
-    ask("the-last-gradient", {{"left", left}, {"share", share}, {"inverse", 4.0 / left}});
+    ask("the-last-gradient", "left", left, "share", share, "inverse", 4.0 / left);
     const Tensor tail = slice(toy::rows(), 0, 6 - left, 6), w = zeros({3});
     note("The last rows of the toy take the place of the images, one row in each micro-batch.");
     code(1);
     for (auto& row : split(tail, 1)) (mean(matmul(row, w)) / n).backward();
     const Array<real> published = w.grad().clone(), right = grad(mean(matmul(tail, w)), {w}).front();
-    show("the published gradient", published);
-    show("the mean over the tail", right);
+    show("the published gradient", published, "the mean over the tail", right);
     show("their ratio", ratios(published, right));
     // Each component is the mean of at most three numbers, whose magnitudes add up to less than 3.
     check_close("the ratio of micro-batches to N", published, scaled(right, share), roundings(9) * 3);
@@ -75,8 +72,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
     });
 
     step("At the end of an epoch a program must decide. tally's Window has three policies for the tail:");
-    note("scale makes an update with the mean over the tail.");
-    note("drop makes no update, and forgets the tail.");
+    note("scale makes an update with the mean over the tail. drop makes no update, and forgets the tail.");
     note("carry keeps the window open, and the next epoch completes it.");
     const Tensor v = zeros({3});
     Sgd sgd({v}, {.learning_rate = 1});  // so that v ends at minus the gradient
@@ -88,7 +84,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
     check_close("scale gives the mean over the tail", scaled(v, -1), right, roundings(9) * 3);
 
     const int few = n + left;  // rows of a small epoch
-    ask("updates-with-carry", {{"rows", few}, {"all", 2 * few}, {"right", 2 * few / n}, {"half", few / 4.0}});
+    ask("updates-with-carry", "rows", few, "all", 2 * few, "right", 2 * few / n, "half", few / 4.0);
     note("We give row i the loss w_i. SGD with the rate 1, from w = 0, then measures its weight as -w_i.");
     auto counts = table({"rule", "updates", "weight of each row in two epochs"});
     for (const auto& [name, trained] : all_rules(plan_of_rows(few))) {
@@ -98,7 +94,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
     }
 
     const std::int64_t items = 48 + 2 * few;
-    ask("which-rule", {{"items", items}, {"rest", 2 * left}, {"left", left}});
+    ask("which-rule", "items", items, "rest", 2 * left, "left", left);
     note("off: the largest distance from the large batches, after 1 and 5 epochs.");
     auto ends = table({"rule", "updates", "weights after 5 epochs", "off after 1", "after 5"});
     const auto trained = all_rules(plan_of_items(items));

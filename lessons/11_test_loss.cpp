@@ -21,8 +21,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
 
     step("A test computes one loss for each of 10000 images. The test loss is the mean.");
     const Tensor last_16 = slice(losses, 0, images - 16, images);
-    show("the mean of the last 16 images", mean(last_16));
-    show("the mean of all images", mean(losses));
+    show("the mean of the last 16 images", mean(last_16), "the mean of all images", mean(losses));
     note("A published program takes {} images at a time, and computes the mean of the batch means:", size);
     code(3);
     const auto mean_of_means = [](const std::vector<Tensor>& all) {
@@ -36,7 +35,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
         sizes.row(at_a_time, all.size(), all.back().shape()[0]);
     }
 
-    ask("one-of-the-last", {{"size", size}, {"ratio", size / 16}, {"batches", batches.size()}});
+    ask("one-of-the-last", "size", size, "ratio", size / 16, "batches", batches.size());
     note("backward() computes the weights of images, as multiples of 1/10000:");
     code(3);
     const auto weights_of = [&](std::int64_t at_a_time) {
@@ -58,7 +57,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
         p.backward(result);
     });
 
-    ask("which-is-larger", {{"size", size}});
+    ask("which-is-larger", "size", size);
     auto estimates = table({"images at a time", "mean of the means", "minus the mean of all"});
     for (const std::int64_t at_a_time : {size, 16}) {
         const Tensor result = mean_of_means(split(losses, at_a_time));
@@ -74,7 +73,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
     // The program adds at most 313 means below 1, so the mean of means rounds at most 320 times.
     check_close("the formula agrees", by_size - m, formula(h), roundings(320));
 
-    ask("shuffle", {{"size", size}});
+    ask("shuffle", "size", size);
     const auto shuffled = [&](int test) {
         const Items order = Items::shuffled(images, options().seed, test);
         return Tensor(rows(losses.value().to(Device::cpu), order).to(options().device));
@@ -91,7 +90,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
     show("lowest, mean and highest error x 10000", {1e4 * *least, 1e4 * mean_of(errors), 1e4 * *most});
     check_close("the formula agrees in each test", errors, by_formula, roundings(320));
 
-    ask("the-repair", {{"size", size}});
+    ask("the-repair", "size", size);
     code(3);
     const auto sum_over_count = [](const auto& all, double total = 0, double count = 0) {
         for (const Tensor& batch : all) total += sum(batch).item();
@@ -107,7 +106,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
         in_any_order.push_back(sum_over_count(split(shuffled(test), size)));
     check_equal("the order of the images does not, either", in_any_order, std::vector<double>(200, repaired));
 
-    ask("which-seems-better", {{"size", size}});
+    ask("which-seems-better", "size", size);
     const Tensor worse = losses_of_images(1.0 / 2048);  // 1/2048 is 0.0005
     const Tensor b_by_16 = mean_of_means(split(worse, 16));
     auto networks = table({"network", "images at a time", "mean of the means", "sum / count"});

@@ -30,9 +30,7 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
     const Tensor b = array_of({2}, {0.5, -0.5});
 
     step("Here are three arrays. Their shapes are ({}, 2), (2, 2) and (2).", n);
-    show("X", X);
-    show("W", W);
-    show("b", b);
+    show("X", X, "W", W, "b", b);
     note("Row i, column j of the product X W is row i of X times column j of W, added up.");
 
     step("b of shape (2) is added to X W of shape ({}, 2). So b is repeated in each row.", n);
@@ -46,10 +44,8 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
         picture.name(x, "X").name(w, "W").name(c, "b").backward(sum(matmul(x, w) + c), "sum(X W + b)");
     });
 
-    ask("bias", {{"n", n}});
-    show("b.grad", b.grad());
-    show("W.grad", W.grad());
-    show("X.grad", X.grad());
+    ask("bias", "n", n);
+    show("b.grad", b.grad(), "W.grad", W.grad(), "X.grad", X.grad());
     check_equal("b.grad: a 1 from each row", values(b.grad()), {n, n});
     check_equal("W.grad: the column sums of X", values(W.grad()),
                 {1.0 * n * n, 1.0 * n * n, n * (n + 1.0), n * (n + 1.0)});
@@ -62,13 +58,11 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
     X.zero_grad();
     code(1);
     matmul(X, V).backward(G);
-    show("V", V);
-    show("G", G);
+    show("V", V, "G", G);
     note("X^T is X with its rows and columns exchanged. Its shape is (2, {}).", n);
 
-    ask("product", {{"n", n}});
-    show("X.grad", X.grad());
-    show("V.grad", V.grad());
+    ask("product", "n", n);
+    show("X.grad", X.grad(), "V.grad", V.grad());
     check_equal("V.grad = X^T G", V.grad(), matmul(X, Tensor(G), {.transpose_a = true}));
     check_equal("X.grad = G V^T", X.grad(), matmul(Tensor(G), V, {.transpose_b = true}));
 
@@ -79,12 +73,10 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
     code(2);
     const Tensor outer = column * vector;
     sum(outer).backward();
-    show("column", column);
-    show("vector", vector);
+    show("column", column, "vector", vector);
 
     ask("outer-shape");
-    show("outer", outer);
-    show("vector.grad", vector.grad());
+    show("outer", outer, "vector.grad", vector.grad());
     check_equal("each number met 1, 2 and 3", values(vector.grad()), {6, 6, 6});
 
     step("Three axes: p has the shape (2, 1, 3), and q has the shape (4, 1).");
@@ -99,8 +91,7 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
     shapes.row("p", to_string(p.shape()), 6, to_string(p.grad().shape()), "the middle axis");
     shapes.row("q", to_string(q.shape()), 4, to_string(q.grad().shape()), "the other axes");
     shapes.row("p q", to_string(r.shape()), r.value().size(), "", "");
-    show("numbers of p.grad", values(p.grad()));
-    show("numbers of q.grad", values(q.grad()));
+    show("numbers of p.grad", values(p.grad()), "numbers of q.grad", values(q.grad()));
     check("the shapes of p and q", p.grad().shape() == p.shape() && q.grad().shape() == q.shape());
 
     step("The same engine for single numbers. The loss is now the sum of the squares of X W + b.");
@@ -113,8 +104,7 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
     for (std::size_t i = 0; i < x.size(); i += 2)
         for (std::size_t j = 0; j < 2; ++j) total = total + pow(x[i] * w[j] + x[i + 1] * w[2 + j] + c[j], 2);
     total.backward();
-    show("W.grad", W.grad());
-    show("numbers of W.grad, one by one", gradients_of(w));
+    show("W.grad", W.grad(), "numbers of W.grad, one by one", gradients_of(w));
     check_equal("W.grad", values(W.grad()), gradients_of(w));
     check_equal("X.grad", values(X.grad()), gradients_of(x));
 }

@@ -99,7 +99,7 @@ LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
     check_equal("125 pairs of floats, 148 of doubles", {in_float.size(), in_double.size()}, {125, 148});
     graph("rounding", say("The floats around 1/{}", n * b), around(n, b, weight<float>(n, b)));
 
-    ask("which-order", {{"items", items}, {"parts", parts}, {"each", items / parts}});
+    ask("which-order", "items", items, "parts", parts, "each", items / parts);
     const Draws floats = three_orders<float>(items, parts), doubles = three_orders<double>(items, parts);
     auto orders = table({"of 3000 draws, bits differ", "float", "double"});
     orders.row("one sum, with pauses", floats.one_sum, doubles.one_sum);

@@ -1,21 +1,18 @@
 // Lesson 14: a mean over words divides the sum of all losses once, by the number of words of the update.
-#include "course/kit/toy.hpp"
 #include "course/kit/window_gradient.hpp"
 
 LESSON(equal_micro_batches({2, 3, 6})) {
     const Tensor x = toy::rows(), w = toy::weights();  // six rows of three numbers, and three weights
     const int n = setting("micro"), each = 6 / n;      // micro-batches, and rows in each of them
 
-    step("Until October 2024, a widely used trainer computed wrong gradients when it accumulated.");
-    note("The mistake is huggingface/transformers 34191. This lesson lets you find it.");
+    step("Until October 2024, a widely used trainer accumulated wrongly (huggingface/transformers 34191).");
     note("The first loss is a sum over rows, not a mean. Micro-batches: {}, rows in each: {}.", n, each);
     code(1);
     for (auto& micro : split(x, each)) sum(matmul(micro, w)).backward();
 
-    ask("divide-a-sum", {{"n", n}, {"each", each}});
+    ask("divide-a-sum", "n", n, "each", each);
     const Array<real> at_once = grad(sum(matmul(x, w)), {w}).front();
-    show("sum over the micro-batches", w.grad());
-    show("six rows at once", at_once);
+    show("sum over the micro-batches", w.grad(), "six rows at once", at_once);
     show("their ratio", ratios(w.grad(), at_once));
     show("the six rows twice", grad(sum(matmul(concat(std::vector{x, x}), w)), {w}).front());
     check_equal("the micro-batches give the bits of one batch", w.grad(), at_once);
@@ -29,8 +26,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
         words_in[sentence / std::size_t(each)] += lengths[sentence];
     }
     const Tensor words = rows(x, Array<std::int32_t>({16}, sentence_of)).detach();
-    show("words in each sentence", lengths);
-    show("words in each micro-batch", words_in);
+    show("words in each sentence", lengths, "words in each micro-batch", words_in);
     note("We need the mean over all 16 words. This code was right for equal micro-batches:");
     w.zero_grad();
     const std::vector<Tensor> micros = split(words, words_in);
@@ -38,17 +34,16 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     for (auto& micro : micros) (mean(matmul(micro, w)) / n).backward();
 
     const auto fewest = *std::min_element(words_in.begin(), words_in.end());
-    ask("few-words", {{"words", words_in}, {"n", n}, {"fewest", fewest}, {"product", n * fewest}});
+    ask("few-words", "words", words_in, "n", n, "fewest", fewest, "product", n * fewest);
     auto weights = table({"words in the micro-batch", "weight of a word", "it should be"});
     for (const std::int64_t count : words_in) weights.row(count, 1.0 / double(n * count), 1.0 / 16);
 
     step("The two gradients differ. The trainer computed the second one.");
     const Array<real> of_means = w.grad().clone(), of_words = grad(mean(matmul(words, w)), {w}).front();
-    show("mean over all 16 words", of_words);
-    show("mean of the means", of_means);
+    show("mean over all 16 words", of_words, "mean of the means", of_means);
     check("the mean of the means is another gradient", furthest(of_means, of_words) > 0.05);
 
-    ask("the-right-weight", {{"n", n}, {"first", words_in.front()}});
+    ask("the-right-weight", "n", n, "first", words_in.front());
     w.zero_grad();
     std::vector<double> shares;
     code(3);
@@ -56,8 +51,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
         shares.push_back(double(micro.shape()[0]) / 16);
         (mean(matmul(micro, w)) * shares.back()).backward();
     }
-    show("words / 16", shares);
-    show("means times words / 16", w.grad());
+    show("words / 16", shares, "means times words / 16", w.grad());
     // Each component is a sum of 16 products of at most 1.5. Its 16 words round at most 22 times.
     check_close("this is the mean over all 16 words", w.grad(), of_words, 2 * roundings(22) * 1.5);
 

@@ -1,5 +1,4 @@
 // Lesson 15: clipping, a penalty and weight decay belong to the update, so each of them happens once.
-#include "course/kit/toy.hpp"
 #include "course/kit/window_gradient.hpp"
 
 // Clips w.grad after each backward(), or only at the end. Each gradient is the mean of a micro-batch's rows.
@@ -29,12 +28,10 @@ LESSON(equal_micro_batches({2, 3})) {
     code(2);
     for (auto& micro : two) (mean(matmul(micro, once)) / 2).backward();
     clip_grad_norm<real>({once}, 1);
-    show("clipped once", once.grad());
-    show("the full batch, clipped", clip({rows_of_two}, 1, 1, at_the_end));
+    show("clipped once", once.grad(), "the full batch, clipped", clip({rows_of_two}, 1, 1, at_the_end));
     check_equal("the two are equal", once.grad(), clip({rows_of_two}, 1, 1, at_the_end));
 
-    step("Some programs clip after each backward().");
-    note("Keras 3 clipped once per micro-batch until July 2024: keras-team/keras 19990.");
+    step("Some programs clip after each backward(), as Keras 3 did until July 2024 (keras 19990).");
     code(3);
     for (auto& micro : two) {
         mean(matmul(micro, early)).backward();
@@ -83,7 +80,7 @@ LESSON(equal_micro_batches({2, 3})) {
     code(1);
     for (auto& m : split(x, each)) (mean(matmul(m, w)) + penalty(w)).backward();
 
-    ask("penalty", {{"n", n}});
+    ask("penalty", "n", n);
     const auto in_sums = window_gradient(u, [&](Window<real>& window) {
         for (auto& micro : split(x, each)) window.add(Loss(matmul(micro, u) + penalty(u) / each));
     });
@@ -102,7 +99,7 @@ LESSON(equal_micro_batches({2, 3})) {
     check_close("N, 1, N / 6, 1", counts.column("and counts"), {1.0 * n, 1.0, n / 6.0, 1.0},
                 roundings(384) * n);
 
-    ask("decay", {{"n", n}, {"kept", std::pow(0.95, n)}, {"linear", 1 - 0.05 * n}});
+    ask("decay", "n", n, "kept", std::pow(0.95, n), "linear", 1 - 0.05 * n);
     const Tensor a = parameter(Array<real>({1}, {1}, options().device)), b = parameter(a.value().clone());
     Sgd<real> each_micro_batch({a}, {.learning_rate = 0.1, .weight_decay = 0.5});
     Sgd<real> each_update({b}, {.learning_rate = 0.1, .weight_decay = 0.5});

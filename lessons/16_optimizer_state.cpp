@@ -1,5 +1,4 @@
 // Lesson 16: momentum, Adam's step count, the schedule and the moving average advance once per update.
-#include "course/kit/toy.hpp"
 #include "course/kit/window_gradient.hpp"
 
 static Tensor number(double value) { return parameter(Array<real>({1}, {real(value)}, options().device)); }
@@ -63,7 +62,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
 
     // The first gradient moves s in these calls, and the second gradient in the last call.
     const auto formula = [](int calls) { return -0.1 * ((1 - std::pow(0.9, calls)) / 0.1 + 1); };
-    ask("momentum", {{"n", n}, {"wrong", formula(n + 1)}, {"calls", 2 * n}});
+    ask("momentum", "n", n, "wrong", formula(n + 1), "calls", 2 * n);
     auto sums = table({"momentum 0.9, two updates", "s", "formula"});
     sums.row("once per update", through_a_window(Sgd<real>({s_once}, with_momentum), s_once, n), formula(2));
     sums.row("zeros in between", s.item(), formula(n + 1));
@@ -74,7 +73,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     graph("zero-gradients", "The weight s during two updates", Walks{"s", {right, wrong}});
     check_close("the formulas", sums.column("s"), sums.column("formula"), roundings(10 * n));
 
-    ask("adams-count", {{"n", n}});
+    ask("adams-count", "n", n);
     auto counts = table({"Adam, two updates", "a"});
     counts.row("once per update", through_a_window(Adam<real>({a_once}, {.learning_rate = 0.1}), a_once, n));
     counts.row("zeros in between, t counts calls", a.item());
@@ -83,7 +82,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     check("neither count is right", std::max(a.item(), real(adam_with_t_of_updates(n))) < -0.206);
 
     const Schedule tenths = Schedule::step(0.1, 2, 0.1), halving = Schedule::step(0.1, 2, 0.5);
-    ask("schedule", {{"n", n}, {"power", 2 * n + 1}});
+    ask("schedule", "n", n, "power", 2 * n + 1);
     const Tensor p = number(0);
     MovingAverage<real> each_update({p}, {.decay = 0.9}), each_micro_batch({p}, {.decay = 0.9});
     each_update.update(), each_micro_batch.update();

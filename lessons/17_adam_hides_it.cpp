@@ -39,7 +39,7 @@ LESSON(equal_micro_batches({3, 6})) {
     }
     check_close("Adam has moved the weight by these steps", one, std::vector{expected}, 1e-6);
 
-    ask("under-adam", {{"n", n}, {"squared", n * n}});
+    ask("under-adam", "n", n, "squared", n * n);
     const Tensor by_mean = toy::weights(), by_sum = toy::weights();
     accumulate(by_mean, n), accumulate(by_sum, 1);
     Adam({by_mean, by_sum}, {.learning_rate = 0.1}).step();
@@ -64,12 +64,10 @@ LESSON(equal_micro_batches({3, 6})) {
     for (const double g : {1.0, 1e-4, 1e-6, 1e-8, 1e-9})
         small.row(short_text(g), first_step(g), first_step(4 * g));
     // One step of Adam rounds fewer than 20 times.
-    check_close("at eps, a factor of 4 counts", {first_step(1e-8), first_step(4e-8)}, {0.5, 0.8},
-                roundings(20));
+    check_close("at eps, the factor counts", {first_step(1e-8), first_step(4e-8)}, {0.5, 0.8}, roundings(20));
 
-    ask("where-it-shows", {{"n", n}});
-    note("Adam's weight decay shows it, too. It adds 0.5 w to the gradient, -0.3, or to the sum, {}.",
-         -0.3 * n);
+    ask("where-it-shows", "n", n);
+    note("Adam's weight decay shows it, too. It adds 0.5 w to the gradient -0.3 or to the sum {}.", -0.3 * n);
     auto seen = table({"", "norm of w.grad", "a weight of 1 after one step"});
     for (const int divisor : {n, 1}) {
         const Tensor w = toy::weights(), weight = parameter(Array<real>({1}, {1}, options().device));

@@ -52,7 +52,7 @@ LESSON(one_of("micro", "micro-batches with the same gradient", 4, {4, 9, 16})) {
     opposite.row("AdamA", squares_in_v(adam_a), folded);
     check_close("v: 0 and 1/2", opposite.column("v / 0.001"), {0.0, 0.5}, roundings(8));
 
-    ask("when-they-agree", {{"n", n}, {"root", std::lround(std::sqrt(n))}});
+    ask("when-they-agree", "n", n, "root", std::lround(std::sqrt(n)));
     const Tensor v = zeros({1}), folded_v = zeros({1});
     Adam on_the_sum({v}, {.learning_rate = 0.1});
     AdamA on_each({folded_v}, {.learning_rate = 0.1});
@@ -67,8 +67,7 @@ LESSON(one_of("micro", "micro-batches with the same gradient", 4, {4, 9, 16})) {
     agreeing.row("Adam", squares_in_v(on_the_sum), -double(v.item()) / 0.1);
     agreeing.row("AdamA", squares_in_v(on_each), -double(folded_v.item()) / 0.1);
     check_close("v: 1 and 1/N", agreeing.column("v / 0.001"), {1.0, 1.0 / n}, roundings(4 * n));
-    check_close("steps: 1 and sqrt(N)", agreeing.column("step / rate"), {1.0, std::sqrt(n)},
-                n * roundings(20));
+    check_close("1 and sqrt(N)", agreeing.column("step / rate"), {1.0, std::sqrt(n)}, n * roundings(20));
     note("AdamA is another optimizer, so it needs another learning rate.");
 
     ask("one-micro-batch");
@@ -83,8 +82,7 @@ LESSON(one_of("micro", "micro-batches with the same gradient", 4, {4, 9, 16})) {
         adam_w.step();
         adam_w.zero_grad();
     }
-    show("AdamW, 10 updates", by_adam_w);
-    show("AdamA, 10 updates", by_adam_a);
+    show("AdamW, 10 updates", by_adam_w, "AdamA, 10 updates", by_adam_a);
     check_equal("the same bits", by_adam_a, by_adam_w);
 
     ask("when-to-divide");

@@ -19,10 +19,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     const auto normed = batch_norm(x, gain, bias, 0.0);
     mean(t * normed.y).backward();
     const double full = gain.grad().item();
-    show("x", values(x));
-    show("t", values(t));
-    show("y, x normalised", values(normed.y));
-    show("gain.grad", full);
+    show("x", values(x), "t", values(t), "y, x normalised", values(normed.y), "gain.grad", full);
 
     step("The same items in micro-batches of two. Each has its own mean and deviation.");
     gain.zero_grad();
@@ -39,17 +36,16 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     }
     const double micro = gain.grad().item();
 
-    ask("gradient-of-the-gain", {{"n", n}, {"full", full}, {"micro", micro}, {"sum", n * micro}});
+    ask("gradient-of-the-gain", "n", n, "full", full, "micro", micro, "sum", n * micro);
     show("gain.grad of the micro-batches", micro);
     check("even the sign is wrong", full > 0.1 && micro < -0.1);
 
     const double variance = normed.statistics.variance.item();
-    ask("pooled-variance", {{"n", n}, {"variance", variance}, {"between", variance - 1}});
+    ask("pooled-variance", "n", n, "variance", variance, "between", variance - 1);
     RunningStatistics<real>::Batch pooled;
     code(1);
     for (const auto& part : own) pooled = pooled.pooled_with(part);
-    show("mean of all items", pooled.mean.item());
-    show("variance of all items", pooled.variance.item());
+    show("mean of all items", pooled.mean.item(), "variance of all items", pooled.variance.item());
     check_close("as in the full batch", pooled.variance, normed.statistics.variance, 30 * roundings(12));
 
     step("The repair: normalise each micro-batch with the pooled mean and variance.");
@@ -73,8 +69,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     const Tensor xs = x * s, centred = xs - mean(xs);
     const Tensor y = centred / sqrt(mean(centred * centred));
     const double full_s = gradient_of_s(y);  // the mean and the deviation are in the graph
-    show("gradient of s, repaired", repaired_s);
-    show("gradient of s, full batch", full_s);
+    show("gradient of s, repaired", repaired_s, "gradient of s, full batch", full_s);
     check("in the full batch it is 0", std::abs(full_s) < 1e-6);
     check("with constants it is not", std::abs(repaired_s) > 0.1);
 
@@ -99,7 +94,6 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     RunningStatistics<real> in_each(1, options().device), once(1, options().device);
     for (const auto& part : own) in_each.commit(part, 0.1);
     once.commit(pooled, 0.1);
-    ask("running-mean", {{"n", n}, {"in_each", in_each.mean.item()}, {"once", once.mean.item()}});
-    show("updated in each forward pass", in_each.mean.item());
-    show("updated once, as in tally", once.mean.item());
+    ask("running-mean", "n", n, "in_each", in_each.mean.item(), "once", once.mean.item());
+    show("updated in each forward pass", in_each.mean.item(), "updated once, as in tally", once.mean.item());
 }

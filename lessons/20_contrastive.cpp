@@ -20,8 +20,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     const Tensor loss = info_nce(x * a, y * b).mean();
     loss.backward();
     const std::vector<real> full = gradients();
-    show("loss", loss);
-    show("a.grad and b.grad", full);
+    show("loss", loss, "a.grad and b.grad", full);
 
     step("The same pairs in micro-batches of two. Each loss is divided by {}.", n);
     a.zero_grad(), b.zero_grad();
@@ -37,7 +36,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
 
     const std::string in_one = short_number(loss.item());
     const auto percent = std::lround(100 * micro_loss / loss.item());
-    ask("an-easier-task", {{"items", items}, {"others", items - 1}, {"loss", in_one}, {"percent", percent}});
+    ask("an-easier-task", "items", items, "others", items - 1, "loss", in_one, "percent", percent);
     auto losses = table({"pairs", "loss", "a.grad", "b.grad"});
     losses.row(say("{}", items), loss, full[0], full[1]);
     losses.row(say("{} x 2", n), micro_loss, micro[0], micro[1]);
@@ -63,7 +62,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     info_nce(z, u).mean().backward();
     show("z.grad", values(z.grad()));
 
-    ask("the-second-pass", {{"n", n}});
+    ask("the-second-pass", "n", n);
     a.zero_grad(), b.zero_grad();
     const auto dz = split(constant(z.grad().clone()), 2), du = split(constant(u.grad().clone()), 2);
     code(3);

@@ -34,7 +34,7 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
     };
     note("Full batch: {}", order_of_draws(8));
 
-    ask("which-draw", {{"each", each}, {"draw", each + 1}});
+    ask("which-draw", "each", each, "draw", each + 1);
     note("Micro-batches: {}", order_of_draws(each));
     show("draw for B0, full batch", order_of_draws(8).find("B0") / 3 + 1);
     show("draw for B0, micro-batches", order_of_draws(each).find("B0") / 3 + 1);
@@ -49,7 +49,7 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
     }
     const Array<real> gradient_by_place = w.grad().clone();
 
-    ask("which-mask", {{"each", each}});
+    ask("which-mask", "each", each);
     auto compared = table({"", "mask"});
     compared.row("item 0, full batch", mask_of(at_once, 0));
     compared.row(say("item {}, full batch", each), mask_of(at_once, each));
@@ -79,8 +79,7 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
         const Tensor y = dropout(dropout(ones, 0.5, {seed, 0, 0}), 0.5, {seed, second_layer, 0});
         return double(mean(y).item()) / 4;  // dropout has doubled the rest twice
     };
-    show("the same key twice", kept_by_both(0));
-    show("layers 0 and 1", kept_by_both(1));
+    show("the same key twice", kept_by_both(0), "layers 0 and 1", kept_by_both(1));
     // 64000 numbers: the standard deviation of both shares is 0.002.
     check_close("1/2 and 1/4", {kept_by_both(0), kept_by_both(1)}, {0.5, 0.25}, 0.012);
 

@@ -28,8 +28,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
         const std::vector<Items> batches = split(all, 64), micro_batches = split(all, size);
         sizes.row(name, all.count(), batches.size(), batches.back().count(), micro_batches.size());
     }
-    note("An update has one batch of 64, or {} micro-batches of {}. The last update has fewer images.", n,
-         size);
+    note("An update takes 64 images at once, or {} micro-batches of {}. The last one takes fewer.", n, size);
 
     ask("how-many-weights");
     Network large = new_network(), micro = new_network();
@@ -94,11 +93,10 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
     if (products() == Products::ordered)
         check_equal("all weights have the same bits", distance(by_64, in_parts), 0);
 
-    ask("a-wrong-tail", {{"n", n}});
+    ask("a-wrong-tail", "n", n);
     const double share = double(count % 64) / 64;
     const double mistake = (1 - share) * distance(by_64, before_the_tail);
-    show("share of the last update", share);
-    show("largest distance with the mistake", short_text(mistake));
+    show("share of the last update", share, "largest distance with the mistake", short_text(mistake));
     check("the comparison notices the mistake", mistake > 1e-4);
 
     step("What have both networks learned? A network that guesses is right in 10 % of all cases.");

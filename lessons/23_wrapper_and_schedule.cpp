@@ -1,6 +1,5 @@
 // Lesson 23: a wrapper around an optimizer must know mean or sum, and where an epoch ends.
 #include "accumulate.hpp"
-#include "course/kit/window_gradient.hpp"
 
 // Eight items x = 1 to 8 have the targets y = 2 x, so the correct value of the only weight w is 2.
 static Tensor items() { return Array<real>({8}, {1, 2, 3, 4, 5, 6, 7, 8}, options().device); }
@@ -31,8 +30,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     code(2);
     loss_of(at_once, items()).backward();
     sgd_step({at_once}, 0.02);
-    show("gradient", at_once.grad());
-    show("w after the update", at_once);
+    show("gradient", at_once.grad(), "w after the update", at_once);
 
     step("Now a wrapper gets the optimizer. It prints what it will do.");
     const Tensor w = zeros({});
@@ -52,7 +50,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     }
     check_close("w is 0.02 times 102", w, 2.04, roundings(20) * 2.04);
 
-    ask("only-skips", {{"n", n}, {"sum", 2.04 * n}, {"part", 2.04 / n}});
+    ask("only-skips", "n", n, "sum", 2.04 * n, "part", 2.04 / n);
     const Tensor skipped = zeros({});
     Sgd skipping_sgd({skipped}, {.learning_rate = 0.02});
     code(1);

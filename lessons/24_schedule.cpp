@@ -4,7 +4,6 @@
 #include <map>
 
 #include "accumulate.hpp"
-#include "course/kit/window_gradient.hpp"
 
 using Steps = Trainer<real>::AccumulationSteps;
 
@@ -94,8 +93,7 @@ LESSON() {
     code(2);
     stopped.wrapped.window().save(state, "training");
     state.save(file.string());
-    show("micro-batches in the window", stopped.wrapped.window().micro_batches());
-    show("w.grad", stopped.w.grad());
+    show("micro-batches in the window", stopped.wrapped.window().micro_batches(), "w.grad", stopped.w.grad());
     show("w", stopped.w);
     note("In PyTorch, the state_dict() of the model and of the optimizer contain no w.grad.");
 

@@ -3,8 +3,7 @@
 
 #include "course/kit/window_gradient.hpp"
 
-// The loss of an item is a (w - c)^2 / 2, with the slope a (w - c). The slope of a straight item
-// is -a c for every w.
+// The loss of an item is a (w - c)^2 / 2, with the slope a (w - c), or -a c if the item is straight.
 struct Item {
     double a, c;
     bool straight = false;
@@ -58,8 +57,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     code(1);
     for (const Item& item : four) path.push_back(accumulated({item}, path.back(), rate));
 
-    ask("after-four-items",
-        {{"rate", rate}, {"end", path[4]}, {"within", rate / 20}, {"all", 4 * rate}, {"two", path[2]}});
+    ask("four-items", "rate", rate, "end", path[4], "within", rate / 20, "all", 4 * rate, "two", path[2]);
     auto steps = table({"item", "slope taken at", "w afterwards"});
     for (std::size_t i = 0; i < 4; ++i) steps.row(i + 1, path[i], path[i + 1]);
 

@@ -81,7 +81,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     check("F is 4 x the weights, and less than 2 KiB more", F >= 65536 && F < 65536 + 2048);
     note("Weights, gradients and two averages are 4 x the weights. Sums and counts are the rest.");
 
-    ask("what-gets-smaller", {{"n", n}});
+    ask("what-gets-smaller", "n", n);
     const AtPeak whole = second_update(x, 64, update), parts = second_update(x, 64 / n, update);
     auto smaller = table({"bytes", "weights", "gradients", "Adam", "saved", "other", "in all"});
     const auto add_row = [&](const std::string& name, const AtPeak& at) {

@@ -38,9 +38,8 @@ LESSON(one_of("items", "so many at a time fit into the budget", 20, {4, 6, 10, 1
 
     ask("largest-block");
     note(error);
-    show("KiB free", (now.budget - now.in_use) / 1024);
-    show("KiB in the largest piece", now.largest_free / 1024);
-    check("128 KiB are refused", error.find("fragmented") != std::string::npos);
+    show("KiB free", (now.budget - now.in_use) / 1024, "KiB in the largest piece", now.largest_free / 1024);
+    check("128 KiB do not fit", error.find("fragmented") != std::string::npos);
     check_equal("the largest piece is one block", now.largest_free, 64 * 1024);
 
     step("MicroBatchSize tries all items at once. If memory runs out, it halves the size.");
@@ -63,7 +62,7 @@ LESSON(one_of("items", "so many at a time fit into the budget", 20, {4, 6, 10, 1
     std::int64_t halved = 64;
     while (halved > fits) halved /= 2;
 
-    ask("size-found", {{"fits", fits}, {"right", halved}, {"double", 2 * halved}, {"half", fits / 2}});
+    ask("size-found", "fits", fits, "right", halved, "double", 2 * halved, "half", fits / 2);
     auto budgets = table({"budget, bytes", "enough for", "found", "retries", "weights as with 64"});
     // The gaps between blocks of memory need a few more bytes.
     for (const auto& [bytes, enough_for] : {std::pair(with_64.peak * 5 / 4, std::int64_t(64)),
@@ -99,7 +98,7 @@ LESSON(one_of("items", "so many at a time fit into the budget", 20, {4, 6, 10, 1
     show("half the side, times", bytes[1] / bytes[0]);
     note("But a network cannot learn details that the smaller images no longer show.");
 
-    ask("large-weights", {{"n", n}, {"each", 8 / n}});
+    ask("large-weights", "n", n, "each", 8 / n);
     const Tensor x = random_items(8, 64);
     auto large = table({"peak, bytes", "beyond weights", "of it gradients"});
     for (const std::int64_t each : {std::int64_t(8), 8 / n}) {

@@ -46,7 +46,7 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {
     code(1);
     const auto run_in_segments = [&](Tensor h) { return checkpoint_sequential(tower.layers, root, h); };
 
-    ask("buffers-at-most", {{"n", n}, {"k", root}, {"right", 2 * root}, {"one", root + 1}, {"all", n + 1}});
+    ask("buffers-at-most", "n", n, "k", root, "right", 2 * root, "one", root + 1, "all", n + 1);
     show_saved("kept when backward begins", tower.x, run_in_segments);
     const Cost segments = in_segments(tower, root);
     show("buffers", segments.buffers);
@@ -65,7 +65,7 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {
     check_equal("all layers once, and again without the last segment", segments.begun, 2 * n - n / root);
     check_equal("every gradient has the same bits", segments.gradients, plain.gradients);
 
-    ask("how-many-segments", {{"n", n}, {"k", root}, {"half", n / 2}});
+    ask("how-many-segments", "n", n, "k", root, "half", n / 2);
     auto cuts = table({"n", "k", "buffers", "k + n/k", "layers begun", "2n - n/k"});
     for (std::size_t k = 1; k <= n; ++k) {
         if (n % k != 0) continue;
@@ -92,7 +92,7 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {
     const Cost from_x = cost_of(tower, only_x);
 
     const std::size_t all = n * (n + 1) / 2;  // n + (n - 1) + ... + 1
-    ask("keep-only-x", {{"n", n}, {"last", n - 1}, {"right", all}, {"again", all - n}, {"apart", all + n}});
+    ask("keep-only-x", "n", n, "last", n - 1, "right", all, "again", all - n, "apart", all + n);
     auto ways = table({"kept", "layers begun", "buffers"});
     ways.row("everything", plain.begun, plain.buffers);
     ways.row("the inputs of segments", segments.begun, segments.buffers);
@@ -100,7 +100,6 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {
     check_equal("the same bits again", from_x.gradients, plain.gradients);
 
     step("A remainder is spread over the segments: 9 layers in 5, and 10 layers in 4.");
-    show("9 in 5", even_segments(9, 5));
-    show("10 in 4", even_segments(10, 4));
+    show("9 in 5", even_segments(9, 5), "10 in 4", even_segments(10, 4));
     show("4 in 5", error_of([] { even_segments(4, 5); }));
 }

@@ -18,8 +18,7 @@ LESSON() {
     code(2);
     const auto by_layer = [&](const Tensor& x) { return square_of_dropout(x, 7); };
     const auto by_counter = [&](const Tensor& x) { return square_of_dropout(x, ++counter); };
-    show("x", whole(ones));
-    show("y without a checkpoint, and its gradient / 2", whole(by_layer(ones)));
+    show("x", whole(ones), "y without a checkpoint, and its gradient / 2", whole(by_layer(ones)));
 
     ask("other-masks");
     auto masks = table({"number of the mask", "y", "gradient / 2"});
@@ -94,8 +93,7 @@ LESSON() {
     check_equal("the variance has the same bits", in_checkpoint.variance, plain.variance);
 
     ask("in-pytorch");
-    show("mean of the batch", scaled(plain.mean, 10));
-    show("running mean after two updates", twice.mean);
+    show("mean of the batch", scaled(plain.mean, 10), "running mean after two updates", twice.mean);
     show("the ratio", mean_of(ratios(twice.mean, scaled(plain.mean, 10))));
 
     step("A function of your own can ask whether it runs again.");

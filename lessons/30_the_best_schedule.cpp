@@ -37,7 +37,7 @@ static auto segments(const Tower& tower, std::size_t k) {
 }
 
 LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
-       one_of("micro", "micro-batches beside checkpoints", 4, {2, 4, 8})) {
+       one_of("micro", "micro-batches with checkpoints", 4, {2, 4, 8})) {
     const std::size_t l = setting("items"), least = fewest(l, 3), alone = l * (l - 1) / 2;
     const std::int64_t n = setting("micro");
 
@@ -48,11 +48,9 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     const Revolve<Array<real>> revolve(walk.steps, 3);
     sum(revolve(walk.x)).backward();
 
-    ask("only-run", {{"l", l}, {"right", least}, {"alone", alone}, {"up", l - 1}, {"two", fewest(l, 2)}});
-    show("only run", revolve.count().advanced);
-    show("recorded", revolve.count().recorded);
-    show("snapshots", revolve.count().snapshots);
-    show("with x alone", alone);
+    ask("only-run", "l", l, "right", least, "alone", alone, "up", l - 1, "two", fewest(l, 2));
+    show("only run", revolve.count().advanced, "recorded", revolve.count().recorded);
+    show("snapshots", revolve.count().snapshots, "with x alone", alone);
     check_equal("no schedule needs fewer", revolve.count().advanced, least);
 
     step("Time goes to the right, the steps go upwards. Each step is recorded once.");
@@ -102,7 +100,7 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     for (std::size_t k = 1; k <= 64; ++k) best = std::min(best, cost_of(thin, segments(thin, k)).peak);
     check("5 snapshots need less memory than any number of segments", five < best);
 
-    ask("both", {{"n", n}, {"each", 64 / n}, {"twice", 2 * n}});
+    ask("both", "n", n, "each", 64 / n, "twice", 2 * n);
     Tower tower(16, 64, 8);
     const Cost full = cost_of(tower, segments(tower, 1)), micro = cost_of(tower, segments(tower, 1), n),
                four = cost_of(tower, segments(tower, 4)), both = cost_of(tower, segments(tower, 4), n);

@@ -79,7 +79,7 @@ LESSON_ON("cuda", equal_micro_batches({2, 3, 6})) {
     check("ordered products: the same bits", sizes.all("ordered", "same"));
     check_close("by libraries: equal within a bound", apart, std::vector<double>(4), bounds);
 
-    ask("waits", {{"n", n}, {"twice", 2 * n}});
+    ask("waits", "n", n, "twice", 2 * n);
     const Tensor x = there, w = parameter(toy::weights().value().to(Device::cuda).clone());
     std::vector<std::uint64_t> counted{waits(Device::cuda)};
     code(1);

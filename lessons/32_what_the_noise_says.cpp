@@ -50,8 +50,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     show("|g|^2 of one item", gradient_square(w, 1, 0));
     note("The gradient g of one item is nearly all noise. A training never shows G.");
 
-    ask("of-b-items",
-        {{"b", b}, {"G2", G2}, {"noise", trace / b}, {"right", G2 + trace / b}, {"both", (G2 + trace) / b}});
+    ask("of-b-items", "b", b, "G2", G2, "noise", trace / b, "right", G2 + trace / b, "all", (G2 + trace) / b);
     auto sizes = table({"items", "mean |g|^2 of 100", "expected"});
     std::vector<double> bounds;
     for (const int count : {1, b, n * b, scale, 10 * scale}) {
@@ -89,7 +88,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     check_close("tr(Sigma) by hand", one.trace(), by_hand, roundings(16 * n) * of_first * n * b);
     note("Neither estimate has a bias. But a single window says little about |G|^2.");
 
-    ask("below-zero", {{"few", few}, {"large", G2 + trace / few}, {"noise", trace / few}});
+    ask("below-zero", "few", few, "large", G2 + trace / few, "noise", trace / few);
     auto windows = table({"items", "error of tr(Sigma)", "error of |G|^2", "its likely error", "below 0"});
     std::vector<Estimates> runs;
     for (const int count : {few, scale / 5, 2 * scale}) {

@@ -43,9 +43,8 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
 
     step("The items of lesson what-the-noise-says scatter around 0.");
     note("Up to a constant, their mean loss is |w|^2 / 2. Its gradient is w.");
-    note("The gradient of b items has noise. The noise scale is R = {} items.", scale);
-    note("A step with the rate e leaves (1 - e)^2 of the loss, and its noise adds e^2 R/b of it.");
-    note("For example, a batch of {} items and the rate 0.1:", scale);
+    note("The noise scale is R = {} items. We take a batch of {} items and the rate 0.1.", scale, scale);
+    note("A step with the rate e leaves (1 - e)^2 of the loss, and the noise of b items adds e^2 R/b of it.");
     const Tensor w = weights_for(scale);
     const double before = square_of(w);
     code(2);
@@ -53,7 +52,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     sgd_step({w}, 0.1);
     show("loss left, and expected", {square_of(w) / before, 0.9 * 0.9 + 0.1 * 0.1});
 
-    ask("best-rate", {{"R", scale}});
+    ask("best-rate", "R", scale);
     auto rates = table({"rate", "loss left, mean of 100", "expected"});
     for (const double rate : {0.25, 0.5, 0.75, 1.0}) {
         const double left = (1 - rate) * (1 - rate), added = rate * rate;
@@ -77,10 +76,9 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     const double S_min = updates_until_a_quarter(scale, 0);  // without noise
     // A batch of b items needs E_min + S_min b items.
     const double E_min = (updates_until_a_quarter(scale, R / 8) - S_min) * R / 8;
-    show("S_min, updates without noise", S_min);
-    show("E_min, items of tiny batches", E_min);
+    show("S_min, updates without noise", S_min, "E_min, items of tiny batches", E_min);
 
-    ask("twice-the-items", {{"R", std::lround(R)}});
+    ask("twice-the-items", "R", std::lround(R));
     auto batches = table({"items", "updates S", "S / S_min", "items E", "E / E_min", "product"});
     for (const double part : {0.25, 0.5, 1.0, 2.0, 4.0}) {
         const double b = part * R, updates = updates_until_a_quarter(scale, b), items = updates * b;

@@ -1,5 +1,4 @@
 // Lesson 34: processes that share a batch add their gradients, and divide once by the number of all rows.
-#include "course/kit/on_ranks.hpp"
 #include "shared_updates.hpp"
 
 // Makes a step with the gradient sum / divisor, and returns the change of the weights.
@@ -29,20 +28,18 @@ LESSON(one_of("ranks", "processes that share the batch", 3, {2, 3})) {
     for (int rank = 0; rank < p; ++rank)
         gradients.row(rank, toy::micro_batches(x, each)[rank].rows, means[rank]);
 
-    ask("the-sum", {{"p", p}, {"each", each}});
+    ask("the-sum", "p", p, "each", each);
     code(3);
     const auto sums = on_ranks([&](ProcessGroup& ranks) {
         const Array<real> own({3}, means[ranks.rank()]);
         return ranks.all_reduce(own).to_vector();
     });
     const Array<real> full = grad(mean(matmul(x, w)), {w}).front(), sum({3}, sums[0], options().device);
-    show("one process, six rows", full);
-    show("sum over the ranks", sum);
-    show("sum / one process", ratios(sum, full));
+    show("one process, six rows", full, "sum over the ranks", sum, "sum / one process", ratios(sum, full));
     check_close("P times the mean of the rows", sum, scaled(toy::mean_of_rows, p), scaled(toy::bound(24), p));
     check_equal("the last rank has the same sum", sums[p - 1], sums[0]);
 
-    ask("divided-twice", {{"p", p}});
+    ask("divided-twice", "p", p);
     auto steps = table({"sum divided by", "SGD moves w by", "Adam moves w by"});
     for (const int divisor : {p, p * p})
         steps.row(divisor, moved<Sgd<real>>(sum, divisor, 1), moved<Adam<real>>(sum, divisor, 0.1));
@@ -50,7 +47,7 @@ LESSON(one_of("ranks", "processes that share the batch", 3, {2, 3})) {
 
     std::vector<std::int64_t> sizes{4, 2, 0};
     sizes.resize(p);
-    ask("the-denominator", {{"p", p}, {"sizes", sizes}});
+    ask("the-denominator", "p", p, "sizes", sizes);
     code(3);
     const auto add_up = [](auto& window, const auto& rows, const auto& v) {
         if (rows.shape()[0] > 0) window.add(Loss(matmul(rows, v)));
@@ -78,11 +75,8 @@ LESSON(one_of("ranks", "processes that share the batch", 3, {2, 3})) {
     firsts.resize(p), seconds.resize(p);
     const double first = mean_of({firsts.begin(), firsts.end()}),
                  second = mean_of({seconds.begin(), seconds.end()});
-    ask("too-early", {{"firsts", firsts},
-                      {"seconds", seconds},
-                      {"right", first + 2},
-                      {"late", first + second},
-                      {"first", first}});
+    ask("too-early", "firsts", firsts, "seconds", seconds, "right", first + 2, "late", first + second,
+        "first", first);
     code(3);
     const auto ends = on_ranks([&](ProcessGroup& ranks) {
         const double early = mean_over(ranks, firsts[ranks.rank()]);

@@ -1,5 +1,4 @@
 // Lesson 35: ranks send once in each window, and exact sums have the same bits for any number of ranks.
-#include "course/kit/on_ranks.hpp"
 #include "shared_updates.hpp"
 
 using AllReduce = ProcessGroup::AllReduce;
@@ -46,7 +45,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {
     note("w has three floats, or {} bytes. Bytes of one all-reduce over {} ranks: {}.", bytes, p, one);
     note("That is 2 (P - 1) = {} times as many, for P ranks.", one / bytes);
 
-    ask("bytes", {{"p", p}, {"one", one}, {"right", 8 * one}, {"own", 8 * bytes}, {"all", 8 * p * one}});
+    ask("bytes", "p", p, "one", one, "right", 8 * one, "own", 8 * bytes, "all", 8 * p * one);
     auto bytes_of = table({"micro-batches", "once, bytes", "each time, bytes"});
     for (const int i : {0, 1, 2, 3})
         bytes_of.row(std::array{1, 2, 8, 16}[i], by_all(2 * i), by_all(2 * i + 1));
@@ -74,7 +73,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {
     const auto all = [](int) { return true; };
     const auto alone = update(all, Sum::running, nullptr);
 
-    ask("other-bits", {{"p", p}});
+    ask("other-bits", "p", p);
     auto bits = table({"weights with other bits", "last rank", "one process", "other order"});
     const auto compare = [&](const std::string& name, AllReduce reduce) {
         const auto blocks = on_all(in_blocks, Sum::running, reduce);
@@ -90,7 +89,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {
     check_close("fast: equal within a bound", fast, alone, roundings(2 * 24 + 2) / 2);
     check_close("rank_order: equal within a bound", ordered, alone, roundings(2 * 24 + 2) / 2);
 
-    ask("a-lost-rank", {{"p", p}});
+    ask("a-lost-rank", "p", p);
     auto lost = table({"weights with other bits", "one process", "other order", "one rank less"});
     const auto lose_rank = [&](const std::string& name, Sum how) {
         const auto blocks = on_all(in_blocks, how, AllReduce::rank_order)[0];
@@ -104,7 +103,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {
     show("first weights, exact sums", std::vector(exact.begin(), exact.begin() + 3));
     check_equal("exact sums: the bits of one process", exact, update(all, Sum::exact, nullptr));
 
-    ask("a-rank-fails", {{"last", p - 1}});
+    ask("a-rank-fails", "last", p - 1);
     code(3);
     const auto third_micro_batch = [](auto& window, bool fails) {
         if (fails) throw Error("[read] the third file is missing");
@@ -113,8 +112,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {
     const auto errors = on_ranks([&](ProcessGroup& here) {
         return error_and_weights([&](auto& window) { third_micro_batch(window, here.rank() == p - 1); });
     });
-    show("rank 0", errors[0]);
-    show("last rank", errors[p - 1]);
+    show("rank 0", errors[0], "last rank", errors[p - 1]);
     check("rank 0 knows which rank has left",
-          errors[0].find(say("rank {} has left", p - 1)) != std::string::npos);
+          errors[0].find(say("rank {} has left", p - 1)) != errors[0].npos);
 }

@@ -1,5 +1,4 @@
 // Lesson 36: each process computes one stage of a model, and micro-batches shorten the time that stages wait.
-#include "course/kit/on_ranks.hpp"
 #include "stages.hpp"
 
 // Runs 3 m micro-batches in three runs of the pipe.
@@ -32,8 +31,7 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
     check_equal("all processes know the loss", losses, std::vector<double>(losses.size(), losses[0]));
 
     const double waits = before / (m + before), of_work = before / m, all_stages = (before + 1) / (m + p);
-    ask("how-long",
-        {{"m", m}, {"right", waits}, {"uncut", before / p}, {"work", of_work}, {"all", all_stages}});
+    ask("how-long", "m", m, "right", waits, "uncut", before / p, "work", of_work, "all", all_stages);
     const Timetable gpipe = Timetable::of(Order::gpipe, p, m);
     graph("gpipe", say("GPipe: {} stages, {} micro-batches", p, m), gpipe);
     show("share of the time that a stage waits", gpipe.bubble());
@@ -45,13 +43,13 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
     for (int s = 0; s < p; ++s) as_drawn = as_drawn && orders[s] == in_words(gpipe.stages[s]);
     check("each process worked in the order of its line", as_drawn);
 
-    ask("a-tenth", {{"p", p}, {"right", 9 * (p - 1)}, {"work", 10 * (p - 1)}, {"all", 9 * p}});
+    ask("a-tenth", "p", p, "right", 9 * (p - 1), "work", 10 * (p - 1), "all", 9 * p);
     auto longer = table({"micro-batches", "waits", "(p-1)/(m+p-1)"});
     for (const int micro : std::set{1, m, 9 * (p - 1), 10 * (p - 1), 100 * p})
         longer.row(micro, Timetable::of(Order::gpipe, p, micro).bubble(), before / (micro + before));
     check_close("the formula", longer.column("waits"), longer.column("(p-1)/(m+p-1)"), 1e-12);
 
-    ask("which-bits", {{"p", p}, {"m", m}, {"last", m - 1}});
+    ask("which-bits", "p", p, "m", m, "last", m - 1);
     const WholeModel whole(p);
     code(1);
     for (int k = 0; k < m; ++k) loss(whole(micro_batch(k)), k).backward();
@@ -64,7 +62,7 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
     for (int s = 0; s < p; ++s) bits.row(s, whole.gradients()[s][0], piped[s][0]);
     check_equal("all gradients have the same bits", joined(piped), joined(whole.gradients()));
 
-    ask("three-divisions", {{"m", m}, {"right", m * m * m}, {"twice", m * m}, {"sum", 3 * m}});
+    ask("three-divisions", "m", m, "right", m * m * m, "twice", m * m, "sum", 3 * m);
     code(3);
     const auto divided = on_ranks([&](ProcessGroup& here) {
         const Tensor W = layer(here.rank());
@@ -81,8 +79,7 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
         for (std::size_t i = 0; i < alone.size(); ++i) expected[i] += alone[i] / divisor;
         runs.row(run + 1, int(divisor), std::pow(m, run) / (1.0 + m + m * m), 1 / 3.0);
     }
-    show("first number of stage 0", divided[0][0]);
-    show("g1/m^3 + g2/m^2 + g3/m", expected[0]);
+    show("first number of stage 0", divided[0][0], "g1/m^3 + g2/m^2 + g3/m", expected[0]);
     // Both are sums of 3 m micro-batches. Here each partial sum is below 40.
     check_close("stage 0 has this sum", divided[0], expected, roundings(6 * m) * 40);
 

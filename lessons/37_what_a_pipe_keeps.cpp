@@ -1,5 +1,4 @@
 // Lesson 37: a pipe keeps fewer micro-batches if a stage runs backward as early as possible.
-#include "course/kit/on_ranks.hpp"
 #include "stages.hpp"
 
 struct Ran {
@@ -57,7 +56,7 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
     check("each process worked in the order of its line", as_drawn);
     check_equal("the same time as GPipe", alternating.seconds, gpipe.seconds);
 
-    ask("kept-in-stage-0", {{"p", p}, {"m", m}, {"behind", p - 1}, {"passed", 2 * (p - 1)}});
+    ask("kept-in-stage-0", "p", p, "m", m, "behind", p - 1, "passed", 2 * (p - 1));
     note("Each process measures the bytes that are saved for backward.");
     const std::vector<Ran> all_f = run_in(Order::gpipe, m);
     const std::vector<Ran> one_f = run_in(Order::one_forward_one_backward, m);
@@ -93,7 +92,7 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
     check_equal("the loss has the same bits", one_f[0].loss, sum);
 
     const Timetable split = tally::detail::zero_bubble(p, m);
-    ask("later-weights", {{"p", p}, {"before", 3 * (p - 1)}, {"right", p - 1}, {"two", 2 * (p - 1)}});
+    ask("later-weights", "p", p, "before", 3 * (p - 1), "right", p - 1, "two", 2 * (p - 1));
     graph("zero-bubble", say("Zero bubble: {} stages, {} micro-batches", p, m), split);
     show("units that a stage waits", split.seconds - 3 * m);
     check_equal("no stage waits longer than p - 1", split.seconds, 3.0 * m + p - 1);

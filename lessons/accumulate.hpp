@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tally/autograd/observer.hpp"
-#include "tally/train/trainer.hpp"
+#include "course/kit/window_gradient.hpp"
 
 namespace tally::lesson {
 

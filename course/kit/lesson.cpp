@@ -111,11 +111,12 @@ Table table(std::vector<std::string> columns) {
     return Table(id, std::move(columns));
 }
 
-void ask(std::string_view id, const std::vector<NamedValue>& values) {
+void ask(std::string_view id, const std::vector<Filling>& names_and_values) {
     auto& running = Running::now();
     if (!running.lesson().page) throw std::logic_error("[ask] this lesson has no page");
     Values texts;
-    for (const auto& [name, value] : values) texts.emplace_back(name, value.text);
+    for (std::size_t k = 0; k < names_and_values.size(); k += 2)
+        texts.emplace_back(names_and_values[k].text, names_and_values[k + 1].text);
     running.ask(prediction_of(*running.lesson().page, id, texts, settings_changed()));
 }
 

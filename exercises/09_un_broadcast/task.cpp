@@ -16,7 +16,7 @@
 // Given:
 //     struct Matrix {
 //         int rows, columns;
-//         double& at(int i, int j);  // throws if there is no row i or no column j
+//         double& at(int i, int j);  // throws if row i or column j does not exist
 //     };
 #include "given.hpp"
 

@@ -155,8 +155,8 @@ const exercise::Add add_to_the_course(
                "backward: set the gradient of y to 1. While nodes wait, remove the one with the largest id. "
                "If it has inputs, call its rule, clear its gradient, and let its inputs wait. In matmul's "
                "rule, each i, k and j adds one product to the gradient of a and one to the gradient of b."},
-     .why = "This is an engine. What tally adds is many operations, memory that is counted, two devices, and "
-            "care; the idea is the one that you have written, and its bits are the same."},
+     .why = "This is an engine. tally has the same idea and computes the same bits. It adds more operations, "
+            "a count of the memory, and a second device."},
     examine, answers);
 
 }  // namespace

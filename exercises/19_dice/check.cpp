@@ -49,7 +49,7 @@ const exercise::Add add(
      .lesson = "when-it-lies",
      .hints = {"d loss / d p contains I and D. Over which pixels do you compute these two sums?",
                "Look at the braces of the loop over micro-batches. The gradients need complete sums, so "
-               "write two loops over the micro-batches, one after the other.",
+               "write two loops over the micro-batches.",
                "Declare I and D before the first loop, so that they are 0 only once. Close the first loop "
                "after the sums. Compute the gradients in a second loop over the micro-batches."},
      .why = "Micro-batches need only two numbers of each other, I and D. A first pass without a graph "

@@ -94,9 +94,9 @@ bool AnswerTest::equal(const std::string& what, const Numbers& yours, const Numb
     std::vector<std::string> lines{fmt::format("{:<{}} {}", name, width, written(yours, digits)),
                                    fmt::format("{:<{}} {}", "the right one", width, written(right, digits))};
     if (yours.empty()) {
-        lines.push_back("nothing has come there");
+        lines.push_back("your array is empty");
     } else if (yours.size() != right.size()) {
-        lines.push_back(fmt::format("that is {} numbers, where {} are wanted", yours.size(), right.size()));
+        lines.push_back(fmt::format("your array has {} numbers, and {} are expected", yours.size(), right.size()));
     } else if (const double factor = factor_between(yours, right); factor > 1.0001) {
         lines.push_back(fmt::format("that is {:.4g} times too large", factor));
     } else if (factor > 0 && factor < 0.9999) {

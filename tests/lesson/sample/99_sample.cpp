@@ -28,9 +28,7 @@ LESSON() {
     const float first = 0.140625f;
     const float second = first * 2;
 
-    show("w.grad", full);
-    show("loss", first + second);
-    show("before", gradient(Unfinished{}));
+    show("w.grad", full, "loss", first + second, "before", gradient(Unfinished{}));
     graph("sample", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>\n", "digraph {}\n", "w -> loss");
     if (behaviour() == "fails") check("three is four", 3 == 4, "3 is not 4");
 
