@@ -2,7 +2,6 @@
 #include "fashion_images.hpp"
 
 using Network = Sequential<real>;
-using Evaluation = Trainer<real>::Evaluation;
 
 // Two networks have the same first weights, because they depend only on the seed.
 static Network new_network() {
@@ -73,7 +72,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
         }
         const Weights before = weights_of(network);
         window.flush();
-        const Evaluation result = evaluate(network, 64);
+        const auto result = evaluate(network, 64);
         note("Test Results:");
         note(text(" Accuracy: %.1f%%, Avg loss: %8f", 100 * result.accuracy, result.loss));
         note("Done");
@@ -103,11 +102,11 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
     auto tests = table({"training", "tested in batches of", "accuracy", "loss of an image"});
     Network untrained = new_network();
     const auto row = [&](const char* training, Network& network, int at_a_time) {
-        const Evaluation result = evaluate(network, at_a_time);
+        const auto result = evaluate(network, at_a_time);
         tests.row(training, at_a_time, text("%.1f %%", 100 * result.accuracy), text("%.6f", result.loss));
         return result;
     };
-    const Evaluation before = row("none", untrained, 64), after = row("batches of 64", large, 64);
+    const auto before = row("none", untrained, 64), after = row("batches of 64", large, 64);
     row("batches of 64", large, size);
     row("micro-batches", micro, 64);
     check("the loss has fallen", after.loss < before.loss);

@@ -1,5 +1,6 @@
 // Lesson 23: a wrapper around an optimizer must know mean or sum, and where an epoch ends.
 #include "accumulate.hpp"
+#include "course/kit/window_gradient.hpp"
 
 // Eight items x = 1 to 8 have the targets y = 2 x, so the correct value of the only weight w is 2.
 static Tensor items() { return Array<real>({8}, {1, 2, 3, 4, 5, 6, 7, 8}, options().device); }

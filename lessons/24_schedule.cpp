@@ -4,6 +4,7 @@
 #include <map>
 
 #include "accumulate.hpp"
+#include "course/kit/window_gradient.hpp"
 
 using Steps = Trainer<real>::AccumulationSteps;
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tally/autograd/observer.hpp"
-#include "course/kit/window_gradient.hpp"
+#include "tally/train/trainer.hpp"
 
 namespace tally::lesson {
 

@@ -113,17 +113,12 @@ std::string repeat_flags(const Flags& flags) {
 
 std::vector<std::string> arguments(const Flags& flags) {
     std::vector<std::string> words;
-    const auto flag = [&](bool given, const char* name) {
+    const std::pair<bool, const char*> all[] = {{flags.step, "--step"},       {flags.no_step, "--no-step"},
+                                                {flags.present, "--present"}, {flags.json, "--json"},
+                                                {flags.plain, "--plain"},     {flags.ascii, "--ascii"},
+                                                {flags.quiet, "--quiet"},     {flags.yes, "--yes"}};
+    for (const auto& [given, name] : all)
         if (given) words.emplace_back(name);
-    };
-    flag(flags.step, "--step");
-    flag(flags.no_step, "--no-step");
-    flag(flags.present, "--present");
-    flag(flags.json, "--json");
-    flag(flags.plain, "--plain");
-    flag(flags.ascii, "--ascii");
-    flag(flags.quiet, "--quiet");
-    flag(flags.yes, "--yes");
     words.push_back(fmt::format("--from={}", flags.from));
     if (!flags.device.empty()) words.push_back(fmt::format("--device={}", flags.device));
     words.push_back(fmt::format("--color={}", flags.color));

@@ -97,8 +97,7 @@ struct Cell {
 void show(std::string_view name, const Cell& value);
 template <class... More>  // show("w", w, "loss", loss) shows two values
 requires(sizeof...(More) > 0) void show(std::string_view name, const Cell& value, const More&... more) {
-    show(name, value);
-    show(more...);
+    show(name, value), show(more...);
 }
 
 // Shows a table when the next event, step or table begins. row() adds rows to the table.
@@ -124,10 +123,8 @@ private:
 
 // ---- Predict, then reveal ----------------------------------------------------------------------
 
+// Begins a step and asks a question of the lesson's page. ask("few-words", "n", n) replaces {n} in its texts.
 void ask(std::string_view id, const std::vector<Filling>& names_and_values);
-
-// Begins a step and asks a question of the lesson's page. ask("few-words", "n", n) replaces {n} in its texts by
-// the value of n.
 template <class... T>
 requires(sizeof...(T) % 2 == 0) void ask(std::string_view id, const T&... names_and_values) {
     ask(id, std::vector<Filling>{Filling(names_and_values)...});

@@ -96,7 +96,8 @@ bool AnswerTest::equal(const std::string& what, const Numbers& yours, const Numb
     if (yours.empty()) {
         lines.push_back("your array is empty");
     } else if (yours.size() != right.size()) {
-        lines.push_back(fmt::format("your array has {} numbers, and {} are expected", yours.size(), right.size()));
+        lines.push_back(
+            fmt::format("your array has {} numbers, and {} are expected", yours.size(), right.size()));
     } else if (const double factor = factor_between(yours, right); factor > 1.0001) {
         lines.push_back(fmt::format("that is {:.4g} times too large", factor));
     } else if (factor > 0 && factor < 0.9999) {
