@@ -87,7 +87,7 @@ LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
         by_n.row(n, count_if(in_float, has_n), count_if(in_double, has_n));
     }
 
-    step("All 1024 pairs of N and b up to 32: how many differ?");
+    step("For how many of the 1024 pairs of N and b up to 32 does (1/N)/b differ from 1/(N b)?");
     const auto power_of_two = [](const auto& pair) {
         return std::has_single_bit(unsigned(pair.first)) || std::has_single_bit(unsigned(pair.second));
     };
@@ -107,8 +107,8 @@ LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
     check_equal("one sum: no draw differs", {floats.one_sum, doubles.one_sum}, {0, 0});
     check("separate sums: some draws differ", floats.separate > 0 && doubles.separate > 0);
 
-    step("A bound that holds in every order: |error| <= gamma(B + 2) times the sum of |x|.");
-    note("B numbers are added. u is half the distance from 1 to the next number of the type.");
+    step("In every order of additions, |error| <= gamma(B + 2) times the sum of |x|.");
+    note("B is how many numbers x are added. u is half the distance from 1 to the next number of the type.");
     code(1);
     const double in_floats = gamma_bound<float>(items + 2), in_doubles = gamma_bound<double>(items + 2);
     auto bounds = table({"relative to the sum of |x|", "float", "double"});

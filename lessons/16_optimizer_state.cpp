@@ -45,10 +45,10 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     show("change of w, with a gradient of 0", w.item() - skipped);
     show("change of w, without a gradient", skipped - before);
     check_close("the buffer moves w", w.item() - skipped, -0.09, roundings(12));
-    note("A gradient of 0 is a gradient. step() skips only a parameter that has none.");
+    note("A gradient of 0 is a gradient. step() skips only a parameter without a gradient.");
 
-    step("A wrapper calls step() after every micro-batch. It passes zeros until the last of {}.", n);
-    note("The gradient of each update is 1. SGD with momentum 0.9 trains s, and Adam trains a.");
+    step("A wrapper calls step() after each of {} micro-batches, but passes zeros before the last one.", n);
+    note("The gradient of each update is 1. SGD with momentum 0.9 trains the weight s, and Adam trains a.");
     Sgd<real> momentum({s}, with_momentum);
     Adam<real> adam({a}, {.learning_rate = 0.1});
     std::vector<double> path{0};
@@ -98,7 +98,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     check_close("1 - 0.9^4 and 1 - 0.9^(4 N)", late.column("moving average of 1"),
                 {1 - std::pow(0.9, 4), 1 - std::pow(0.9, 4 * n)}, roundings(16 * n));
 
-    step("A window does all of it in finish(). Here are four updates of the toy.");
+    step("A window does all of this once per update, in finish(). Here are four updates of the toy.");
     std::vector<std::vector<double>> all;
     auto trained = table({"micro-batches", "w", "moving average of w"});
     for (const int number_of : {1, 3, 6}) {
