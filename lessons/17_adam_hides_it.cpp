@@ -5,7 +5,7 @@ LESSON(equal_micro_batches({3, 6})) {
     const Tensor x = toy::rows(), start = toy::weights();
     const int n = setting("micro"), each = 6 / n;  // micro-batches, and rows in each of them
 
-    step("One update from {} micro-batches. For the second copy of w, we forget to divide by {}.", n, n);
+    step("Make one update from {} micro-batches. For the second copy of w, we forget to divide by {}.", n, n);
     const auto accumulate = [&](const Tensor& w, int divisor) {
         for (const Tensor& micro : split(x, each)) (mean(matmul(micro, w)) / divisor).backward();
     };
@@ -67,7 +67,7 @@ LESSON(equal_micro_batches({3, 6})) {
     check_close("at eps, the factor counts", {first_step(1e-8), first_step(4e-8)}, {0.5, 0.8}, roundings(20));
 
     ask("where-it-shows", "n", n);
-    note("Adam's weight decay shows it, too. It adds 0.5 w to the gradient -0.3 or to the sum {}.", -0.3 * n);
+    note("Weight decay shows the mistake: Adam adds 0.5 w to the mean -0.3 or to the sum {}.", -0.3 * n);
     auto seen = table({"", "norm of w.grad", "a weight of 1 after one step"});
     for (const int divisor : {n, 1}) {
         const Tensor w = toy::weights(), weight = parameter(Array<real>({1}, {1}, options().device));
@@ -79,7 +79,7 @@ LESSON(equal_micro_batches({3, 6})) {
     }
     check_close("0.9 and 1.1", seen.column("a weight of 1 after one step"), {0.9, 1.1}, 1e-6);
 
-    step("Now the training of forgot-to-divide, by SGD and by Adam: a fit whose solution is (1, 1, 1).");
+    step("Now SGD and Adam train the weights of lesson forgot-to-divide. The solution is (1, 1, 1).");
     const auto loss_of = [](const Tensor& rows, const Tensor& w) {
         return mse(matmul(rows, w), matmul(rows, toy::ones())).mean();
     };

@@ -21,7 +21,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     const double full = gain.grad().item();
     show("x", values(x), "t", values(t), "y, x normalised", values(normed.y), "gain.grad", full);
 
-    step("The same items in micro-batches of two. Each has its own mean and deviation.");
+    step("Now split the items into micro-batches of two. Each micro-batch has its own mean and deviation.");
     gain.zero_grad();
     const auto x_micro = split(x, 2), t_micro = split(t, 2);
     std::vector<RunningStatistics<real>::Batch> own;
@@ -48,7 +48,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     show("mean of all items", pooled.mean.item(), "variance of all items", pooled.variance.item());
     check_close("as in the full batch", pooled.variance, normed.statistics.variance, 30 * roundings(12));
 
-    step("The repair: normalise each micro-batch with the pooled mean and variance.");
+    step("The repair normalises each micro-batch with the pooled mean and variance.");
     RunningStatistics<real> fixed(1, options().device);
     fixed.mean = pooled.mean, fixed.variance = pooled.variance;
     gain.zero_grad();
@@ -73,7 +73,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     check("in the full batch it is 0", std::abs(full_s) < 1e-6);
     check("with constants it is not", std::abs(repaired_s) > 0.1);
 
-    step("In tally, add_with_exact_batch_norm() adds this part, for a model with one batch norm.");
+    step("In tally, add_with_exact_batch_norm() adds the missing part, for a model with one batch norm.");
     Linear<real> scale(1, 1, {}, {.bias = false});
     scale.weight = parameter(Array<real>({1, 1}, {1}));  // s = 1
     Sequential<real> model(std::move(scale), BatchNorm<real>(1, 0.0));

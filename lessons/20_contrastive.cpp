@@ -22,7 +22,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     const std::vector<real> full = gradients();
     show("loss", loss, "a.grad and b.grad", full);
 
-    step("The same pairs in micro-batches of two. Each loss is divided by {}.", n);
+    step("Now split the pairs into micro-batches of two. Each micro-loss is divided by {}.", n);
     a.zero_grad(), b.zero_grad();
     const auto x_micro = split(x, 2), y_micro = split(y, 2);
     double micro_loss = 0;

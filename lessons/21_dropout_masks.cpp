@@ -12,8 +12,8 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
     const int n = setting("micro"), each = 8 / n;  // micro-batches, and items in each of them
     const std::uint64_t seed = options().seed, layer = 0;
 
-    step("Eight items of 16 numbers. Dropout sets each number to 0 with probability 1/2.");
-    note("It doubles the others. The mask of an item shows a 1 for each number that is kept.");
+    step("Here are eight items of 16 numbers. Dropout sets each number to 0 with probability 1/2.");
+    note("Dropout doubles the other numbers. The mask of an item shows a 1 for each number that is kept.");
     std::vector<real> numbers;
     for (int k = 0; k < 8 * 16; ++k) numbers.push_back(real(k / 16 + 1));  // item 0: 16 times 1, item 1: 2
     const Tensor x = Array<real>({8, 16}, numbers, options().device), w = zeros({16});
@@ -39,7 +39,7 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
     show("draw for B0, full batch", order_of_draws(8).find("B0") / 3 + 1);
     show("draw for B0, micro-batches", order_of_draws(each).find("B0") / 3 + 1);
 
-    step("tally has no such state. A key is the seed, the layer and the number of the first item.");
+    step("tally draws without a state. A key is the seed, the layer and the number of the first item.");
     std::vector<Tensor> by_place;
     w.zero_grad();
     code(2);
@@ -84,7 +84,7 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
     check_close("1/2 and 1/4", {kept_by_both(0), kept_by_both(1)}, {0.5, 0.25}, 0.012);
 
     step("Accumulation is exact if the loss of an item depends on this item and the weights only.");
-    note("Its random numbers must not depend on the micro-batch, either. Here each item is alone:");
+    note("Its random numbers must not depend on the micro-batch, either. Here each item is drawn alone:");
     std::vector<Tensor> alone;
     for (std::uint64_t item = 0; item < 8; ++item)
         alone.push_back(dropout(split(x, 1)[item], 0.5, {seed, layer, item}));

@@ -18,7 +18,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
     const Fashion<real> data = images();
     const std::int64_t count = data.train.count();
 
-    step("Pictures of garments, 28 x 28 pixels, in ten classes.");
+    step("The images show garments of ten classes. Each image has 28 x 28 pixels.");
     show("images", data.real ? "FashionMNIST by Zalando Research" : "generated, similar to FashionMNIST");
     auto sizes = table({"", "images", "batches of 64", "the last has", say("micro-batches of {}", size)});
     for (const auto& [name, pictures] :
@@ -27,7 +27,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
         const std::vector<Items> batches = split(all, 64), micro_batches = split(all, size);
         sizes.row(name, all.count(), batches.size(), batches.back().count(), micro_batches.size());
     }
-    note("An update takes 64 images at once, or {} micro-batches of {}. The last one takes fewer.", n, size);
+    note("An update takes 64 images at once, or {} micro-batches of {}. The last update has fewer.", n, size);
 
     ask("how-many-weights");
     Network large = new_network(), micro = new_network();
@@ -42,7 +42,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
     const Weights start = weights_of(large);
     check_equal("both networks begin with the same weights", distance(weights_of(micro), start), 0);
 
-    step("One epoch with batches of 64. SGD with the rate {}, and no shuffling.", rate);
+    step("Train one epoch with batches of 64, by SGD with the rate {}, without shuffling.", rate);
     code(3);
     const auto add = [&](Window<real>& window, Network& network, const Items& items) {
         const Tensor logits = network(rows(data.train.images, items));
@@ -80,7 +80,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
     };
     const Weights before_the_tail = train(large, 64);
 
-    step("The same images, in micro-batches of {}. An update still has 64 images.", size);
+    step("Now train with micro-batches of {} of the same images. An update still has 64 images.", size);
     note("A printed loss is added up in parts, so its last digit may differ.");
     train(micro, size);
 

@@ -75,7 +75,7 @@ LESSON() {
     for (const int epoch : {0, 3, 4, 5}) looked_up.row(epoch, late.at(epoch));
     check_equal("N before and from epoch 4 on", {late.at(3), late.at(4)}, {1, 2});
 
-    step("Four wrong schedules. Each is an error before any training begins.");
+    step("Each of four wrong schedules is an error before any training begins.");
     const std::vector<std::pair<std::string, std::string>> errors{{"{}", error_of({})},
                                                                   {"{{0, 0}}", error_of({{0, 0}})},
                                                                   {"{{0, -4}}", error_of({{0, -4}})},
@@ -84,7 +84,7 @@ LESSON() {
     for (const auto& [entries, error] : errors)
         check(say("{} is an error", entries), error.starts_with("[accumulate]"));
 
-    step("Now momentum 0.9. The training stops in epoch 2, after 5 of 8 micro-batches.");
+    step("Now train with momentum 0.9. The training stops in epoch 2, after 5 of 8 micro-batches.");
     note("A file stores w, the momentum, w.grad and the number of micro-batches in the window:");
     Training whole(schedule, 0.9), stopped(schedule, 0.9), resumed(schedule, 0.9);
     whole.train(0, 40);

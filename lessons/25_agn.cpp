@@ -41,7 +41,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     const std::vector<std::pair<const char*, Method>> methods{
         {"accumulation", accumulated}, {"AGN", agn}, {"local SGD", local}};
 
-    step("Four items. The loss of an item is a (w - c)^2 / 2. Its slope is a (w - c).");
+    step("There are four items. The loss of an item is a (w - c)^2 / 2, and its slope is a (w - c).");
     note("Accumulation adds the four slopes at w = 0. Then it makes one step by their mean.");
     const Tensor w = weight(0);
     auto slopes = table({"item", "a", "c", "slope at w = 0"});
@@ -52,7 +52,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     sgd_step({w}, rate);
     show("w after the update", w.item());
 
-    step("Now a step after every item. Its slope is taken at the w of that moment.");
+    step("Now make a step after every item. The slope of an item is taken at the current w.");
     std::vector<double> path{0};
     code(1);
     for (const Item& item : four) path.push_back(accumulated({item}, path.back(), rate));
