@@ -4,7 +4,7 @@
 //     1. g is the mean gradient.
 //     2. The penalty adds its gradient:  g = g + decay * w.
 //     3. The clip scales g down to the norm max_norm, if its norm is larger.
-//     4. Momentum takes the gradient in:  v = momentum * v + g.
+//     4. Momentum adds the gradient:  v = momentum * v + g.
 //     5. The weights change:  w = w - rate * v.
 //
 // N micro-batches must make the same update. `micros` contains the mean gradients of N micro-batches of

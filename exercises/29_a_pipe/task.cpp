@@ -7,7 +7,7 @@
 // Return the work of one stage in the order "one forward, one backward" (1F1B):
 //     first    as many F as there are stages after this one
 //     then     F, B, F, B, ... until no F is left
-//     at last  the other B
+//     at last  the remaining B
 //
 // Example: with 4 stages and 3 micro-batches, stage 2 does F(0) F(1) B(0) F(2) B(1) B(2).
 //

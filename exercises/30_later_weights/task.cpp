@@ -5,7 +5,7 @@
 // four stages and eight micro-batches take 30 units of time.
 //
 // Stage s has s stages before it. Let stage s postpone s of its W:
-//     W(0) follows B(s), W(1) follows B(s + 1), and so on. The other W come at the end.
+//     W(0) follows B(s), W(1) follows B(s + 1), and so on. The remaining W come at the end.
 //     An F still follows each B, after the W if there is one.
 //
 // Example: with 2 stages and 3 micro-batches, stage 1 does F(0) B(0) F(1) B(1) W(0) F(2) B(2) W(1) W(2).
@@ -14,7 +14,7 @@
 // from F to W. F, B and W take one unit of time each. F(m) waits for F(m) of the stage before, B(m) waits for B(m)
 // of the stage after, and W(m) waits for B(m) of its own stage.
 //
-// The question: what must a stage count separately, if the next W does not belong to the B just done?
+// The question: what must a stage count separately, because the next W belongs to an earlier B?
 //
 // Given:
 //     struct Piece { char what; int micro; };   // what is 'F', 'B' or 'W'
