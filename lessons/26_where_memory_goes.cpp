@@ -27,7 +27,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
                 mb_fixed);
     note("The article says 20 % longer, and does not say that BEFORE is a batch of 4.");
 
-    step("Which memory is that? This is an update of our network: 4 layers of 32 units, 64 items.");
+    step("Which data is in this memory? Here is an update of our network: 4 layers of 32 units, 64 items.");
     const Tensor x = random_items(64, 32);
     std::vector<memory::Report> after;  // each line
     {
@@ -56,7 +56,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     }
     note("In the first update, window.finish() also allocates two averages of Adam for each weight.");
 
-    step("An update needs F + items x A bytes. Two sizes give F, which is fixed, and A of an item.");
+    step("An update needs F + items x A bytes: F is fixed, and A is for one item. Two peaks give F and A.");
     std::vector<std::int64_t> peaks;
     for (const std::int64_t items : {64, 128, 256, 512}) {
         const Tensor batch = random_items(items, 32);
@@ -79,7 +79,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     show("F, and 4 x the weights", {F, 4 * 4 * 32 * 32 * std::int64_t(sizeof(real))});
     check_equal("the residual is 0", line.column("peak, bytes"), line.column("F + items x A"));
     check("F is 4 x the weights, and less than 2 KiB more", F >= 65536 && F < 65536 + 2048);
-    note("Weights, gradients and two averages are 4 x the weights. Sums and counts are the rest.");
+    note("Weights, gradients and two averages need 4 x the weights. Sums and counts need the other bytes.");
 
     ask("what-gets-smaller", "n", n);
     const AtPeak whole = second_update(x, 64, update), parts = second_update(x, 64 / n, update);
@@ -116,5 +116,5 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
                       micro = measure("AFTER   accumulation", 256 / n, 1),
                       both = measure("AFTER   and checkpoints", 256 / n, 3);
     check("each needs less memory than the one before", before > micro && micro > both);
-    note("Memory beyond weights, gradients and averages. The quickest of five; times are not checked.");
+    note("Memory is that beyond weights, gradients and averages. Time is the quickest of five, not checked.");
 }

@@ -8,8 +8,8 @@ LESSON() {
     };
 
     step("Dropout sets values to 0 at random, here with probability 1/2, and doubles the others.");
-    note("Which values stay? A mask says so. The mask depends on a number.");
-    note("Here the number is 7, the number of a layer, or it comes from a counter.");
+    note("A mask says which values stay. The mask depends on a number.");
+    note("This number is either 7, the number of a layer, or it comes from a counter.");
     std::uint64_t counter = 6;
     const auto square_of_dropout = [](const Tensor& x, std::uint64_t number) {
         const Tensor h = dropout(x, 0.5, {.seed = 1, .stream = number});
@@ -48,7 +48,7 @@ LESSON() {
     note(dropout_error);
     check("the error names the operation", dropout_error.find("'dropout'") != std::string::npos);
 
-    step("The same happens to every function that depends on more than its arguments.");
+    step("Every function that depends on more than its arguments can cause such an error.");
     int calls = 0;
     code(1);
     const auto unsteady = [&](const Tensor& x) { return tanh(tanh(x * double(++calls))); };
