@@ -64,7 +64,7 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     }
     check_equal("no step runs more than r times", lengths.column("a step runs at most"), lengths.column("r"));
 
-    step("How many runs are not recorded? Counted, and by the formula r l - C(c + r, r - 1).");
+    step("We count the runs that are not recorded, and compare with the formula r l - C(c + r, r - 1).");
     auto cases = table({"steps l", "snapshots c", "only run", "formula", "for each step"});
     for (const auto& [steps, c] :
          {std::pair<std::size_t, std::size_t>{10, 3}, {16, 4}, {100, 5}, {100, 10}, {1000, 10}}) {

@@ -45,7 +45,7 @@ LESSON_ON("cuda", equal_micro_batches({2, 3, 6})) {
     check("two devices in one product: the error names both",
           refusal.find("cuda") != refusal.npos && refusal.find("cpu") != refusal.npos, refusal);
 
-    step("Lessons 4 to 7 on both devices. Micro-batches: {}, rows in each: {}.", n, each);
+    step("We repeat lessons 4 to 7 on both devices. Micro-batches: {}, rows in each: {}.", n, each);
     auto ways = table({"w.grad", "cpu", "cuda", "bits"});
     std::vector<double> cpu, cuda;
     const auto compare = [&](const char* name, int micro_batches, int divisor) {
@@ -96,7 +96,7 @@ LESSON_ON("cuda", equal_micro_batches({2, 3, 6})) {
     check_equal("no wait, one, and one for each loss", waiting.column("it waits"), {0, 1, n});
     note("If you print every loss, the GPU is idle after every micro-batch.");
 
-    step("Forward and backward of a product. Times in microseconds: shown, not checked.");
+    step("We time forward and backward of a product, in microseconds. No check reads these times.");
     auto times = table({"X and W", "cpu", "cuda: queued", "cuda: done"});
     for (const int extent : {4, 16, 64, 256}) {
         const Microseconds here = time_on(Device::cpu, extent), on_gpu = time_on(Device::cuda, extent);
@@ -106,7 +106,7 @@ LESSON_ON("cuda", equal_micro_batches({2, 3, 6})) {
         note("A simulated device computes on the CPU. These times say nothing about a GPU.");
 
     const std::int64_t count = images_wanted();
-    step("Lesson 22's training on both devices. Images: {}, as 4 x 16, learning rate 0.001.", count);
+    step("Both devices run lesson 22's training. Images: {}, as 4 x 16, learning rate 0.001.", count);
     const Pictures<real> pictures = generated_pictures<real>(count, options().seed);
     const auto start = train(pictures, 0, Device::cpu).weights,
                first = train(pictures, 64, Device::cpu).weights;

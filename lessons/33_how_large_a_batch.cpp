@@ -41,8 +41,8 @@ static double updates_until_a_quarter(int scale, double items) {
 LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     const int scale = setting("items");
 
-    step("The items of lesson what-the-noise-says scatter around 0.");
-    note("Up to a constant, their mean loss is |w|^2 / 2. Its gradient is w.");
+    step("We use the items of the lesson what-the-noise-says. Their numbers scatter around 0.");
+    note("Up to a constant, the mean loss of all items is |w|^2 / 2. The gradient of this loss is w.");
     note("The noise scale is R = {} items. We take a batch of {} items and the rate 0.1.", scale, scale);
     note("A step with the rate e leaves (1 - e)^2 of the loss, and the noise of b items adds e^2 R/b of it.");
     const Tensor w = weights_for(scale);
@@ -61,7 +61,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     // The variance of one loss is at most 0.002, so five standard deviations of a mean are 0.023.
     check_close("expected losses", rates.column("loss left, mean of 100"), rates.column("expected"), 0.023);
 
-    step("Other batches have other best rates: 1 / (1 + R/b).");
+    step("A batch of b items has the best rate 1 / (1 + R/b).");
     auto sizes = table({"items", "best rate", "loss left", "1 / (1 + b/R)", "loss left with rate 0.5"});
     for (const int items : {scale / 4, scale, 4 * scale}) {
         const double best = best_rate(scale, items), expected = 1 / (1 + double(items) / scale);
@@ -71,8 +71,8 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     note("With the rate 0.5, the loss of the small batch grows.");
 
     const double R = scale * 3 / std::log(4.0);  // the mean while the noise scale grows to 4 times `scale`
-    step("We train until the loss is a quarter. R is 1000 / |w|^2 and grows to {}.", 4 * scale);
-    note("The mean of R is {}. Each step has a hundredth of its best rate.", std::lround(R));
+    step("We train to a quarter of the first loss. R is 1000 / |w|^2 and grows to {}.", 4 * scale);
+    note("The mean of R is {}. Each step uses a hundredth of its best rate.", std::lround(R));
     const double S_min = updates_until_a_quarter(scale, 0);  // without noise
     // A batch of b items needs E_min + S_min b items.
     const double E_min = (updates_until_a_quarter(scale, R / 8) - S_min) * R / 8;
@@ -97,7 +97,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
         const double alone = E_min + S_min * n, updates = S_min + E_min / (64 * n);
         times.row(n, std::lround(alone), std::lround(updates * (n + 8)));
     }
-    note("The unit is the time of one item.");
+    note("The unit of both times is the time of one item.");
     const std::vector<double> one = times.column("one device").values,
                               many = times.column("64 devices").values;
     check("one device is fastest without accumulation", std::ranges::min_element(one) == one.begin());
@@ -113,5 +113,5 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     code(1);
     for (int k = 0; k < 865; ++k) left *= std::pow(0.95, 1.0 / 64);
     check_close("half is left after 865 updates of one item", left, 0.5, 0.001);
-    note("Language models then train with batches down to 1 (Marek et al. 2025).");
+    note("With such a beta2, language models also train with batches of 1 (Marek et al. 2025).");
 }
