@@ -18,7 +18,7 @@ LESSON(one_of("ranks", "processes that share the batch", 3, {2, 3})) {
     const int p = setting("ranks"), each = 6 / p;
 
     step("A process is called a rank. Ranks: {}, rows in each: {}.", p, each);
-    note("Each rank has its own memory and its own copy of w. All run these lines:");
+    note("Each rank has its own memory and its own copy of w. All ranks run these lines:");
     code(3);
     const auto means = on_ranks([&](ProcessGroup& ranks) {
         const Tensor own = split(x, each)[ranks.rank()];

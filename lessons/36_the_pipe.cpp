@@ -17,7 +17,7 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
     const double before = p - 1;  // stages before the last one
 
     step("Each of {} layers h = tanh(h W) is a stage and has its own process.", p);
-    note("A stage sends its result on, and gets the gradient of the result back.");
+    note("A stage sends its result to the next stage, and gets the gradient of the result back.");
     code(3);
     const auto losses = on_ranks([&](ProcessGroup& here) {
         Pipe<real> pipe = pipe_of(here, layer(here.rank()), Order::gpipe);
@@ -106,6 +106,6 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
         const std::vector<real> start = layer(s).value().to_vector(), one = alone.weights()[s];
         steps.row(s, distance(updated[s], start), distance(one, start), updated[s][0], one[0]);
     }
-    note("Alone: one process with all layers.");
+    note("The word alone means: one process with all layers.");
     check_equal("all weights have the same bits", joined(updated), joined(alone.weights()));
 }

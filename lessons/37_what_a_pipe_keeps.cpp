@@ -65,7 +65,7 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
     const Numbers KiB = kept.column("1F1B, KiB kept");  // for the input and the output of the stage
     check_equal("2 KiB for each micro-batch", KiB, scaled(kept.column("1F1B keeps"), 2));
 
-    step("With more micro-batches, a stage waits less. GPipe keeps all of them.");
+    step("With more micro-batches, a stage waits less. But GPipe keeps all micro-batches.");
     auto longer = table({"micro-batches", "waits", "GPipe keeps", "1F1B keeps"});
     for (const int micro : std::set{1, m, 9 * (p - 1), 10 * (p - 1), 100 * p}) {
         const Timetable first = Timetable::of(Order::gpipe, p, micro);
