@@ -61,7 +61,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
         bounds.push_back(5 * std::sqrt((2 * trace / count + 4 * G2) / count / 100));
     }
     check_close("expected squares", sizes.column("mean |g|^2 of 100"), sizes.column("expected"), bounds);
-    note("With {} items both parts are equal. This number is the noise scale, tr(Sigma) / |G|^2.", scale);
+    note("At {} items both parts are equal: the noise scale, tr(Sigma) / |G|^2.", scale);
     note("A much smaller batch is mostly noise. In a much larger batch, more items change little.");
 
     ask("two-equations");
