@@ -48,10 +48,10 @@ const exercise::Add add(
      .hints = {"With Write::set, to.dst can contain NaN. What is 0 * NaN?",
                "The loop needs two cases. Compare to.how with Write::set. Only one of the two cases may read "
                "the old number in to.dst[i].",
-               "Compute the part first, the factor times dy[i]. With Write::set, assign the part to "
+               "First compute the part: the factor times dy[i]. With Write::set, assign the part to "
                "to.dst[i]. With Write::add, increase to.dst[i] by the part."},
-     .why = "The first part of a gradient overwrites, and each later part adds, so the engine does not need "
-            "to fill the gradient with zeros, and old numbers in memory do no harm."},
+     .why = "The first part of a gradient overwrites the old numbers in memory, and each later part is "
+            "added. Therefore, the engine does not need to fill the gradient with zeros first."},
     examine, answers);
 
 }  // namespace

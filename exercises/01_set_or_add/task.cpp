@@ -4,7 +4,7 @@
 // the sum of these parts. You write the backward function of y = factor * x, which computes one part of
 // the gradient of x. The numbers of this part are factor * dy[i], where dy is the gradient of y.
 //
-// The function gets the place for the gradient, to.dst, which has as many numbers as dy. It also gets to.how:
+// The function writes the gradient to the vector to.dst, which has as many numbers as dy. to.how says how:
 //
 //     Write::set   This is the first part: overwrite to.dst. Its old numbers mean nothing and can be NaN.
 //     Write::add   to.dst contains earlier parts: add this part to them.

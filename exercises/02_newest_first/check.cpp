@@ -49,10 +49,12 @@ const exercise::Add add(
      .minutes = 10,
      .lesson = "the-diamond",
      .hints = {"Several values wait. Which of them cannot be an input of another waiting value?",
-               "A value has a larger number than its inputs, so the waiting value with the largest number is "
-               "complete. Change the line that chooses the next value, and let each value wait only once.",
+               "A value has a larger number than its inputs, so the waiting value with the largest number "
+               "has a complete gradient. Change the line that chooses the next value, and let each value "
+               "wait only once.",
                "Make `waiting` a std::set<int>, which keeps each number once, in order. Its last number is "
-               "the largest, and rbegin() points to it. Erase this number, visit it, and insert its inputs."},
+               "the largest, and rbegin() points to it. Erase this number, visit this value, and insert its "
+               "inputs."},
      .why = "A value is newer than its inputs, so the newest waiting value has its complete gradient. If "
             "backward takes the newest value first, 60 visits are enough for a graph with 2^60 paths."},
     examine, answers);

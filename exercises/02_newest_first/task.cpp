@@ -2,13 +2,14 @@
 //
 // backward() starts at one value and passes gradients to the inputs of each value that it visits. The
 // gradient of a value is complete when backward() has visited every value that uses it. Only then may
-// backward() visit the value. The number of a value tells when it was computed, so the inputs of a value
-// always have smaller numbers than the value itself:
+// backward() visit the value. Values are numbered in the order in which they were computed, so the inputs
+// of a value always have smaller numbers than the value itself:
 //
 //     0: x     1: y = x * x  (inputs 0 and 0)     2: z = y + x  (inputs 1 and 0)
 //
-// Return the numbers of the values in the order of the visits. From value 2 this is 2 1 0. Visit each value
-// once, even if several paths lead to it. Do not visit a value that does not contribute to `from`.
+// Return the numbers of the values in the order of the visits. The first visit is to the value `from`: if
+// `from` is 2, the order is 2 1 0. Visit each value once, even if several paths lead to it. Do not visit a
+// value that does not contribute to `from`.
 // The code below keeps the values that it still has to visit in `waiting`. It visits some values too early,
 // and some values several times.
 //

@@ -187,7 +187,7 @@ void examine_backward(exercise::AnswerTest& look, const Functions& yours) {
     }
     // A wrong backward() may visit each of the 2^60 paths.
     if (!look.complaints().empty()) return;
-    compare(look, f, "60 doublings x + x", {1}, [](const auto& g, const auto& x) {
+    compare(look, f, "y = x + x, repeated 60 times", {1}, [](const auto& g, const auto& x) {
         Value y = x[0];
         for (int i = 0; i < 60; ++i) y = g.add(y, y);
         return y;
@@ -218,15 +218,15 @@ const exercise::Add add_to_the_course(
      .minutes = 30,
      .lesson = "the-diamond",
      .hints =
-         {"Which number does a node need from its output, and which number does each input get?",
+         {"In y = a * b, which number does the backward function read from y, and which number does it add "
+          "to the gradient of each input?",
           "Copy add() for multiply() and tanh_of(), and change two places: the value of y, and the lines "
-          "with +=. backward() keeps the nodes that wait in a std::map<int, Value>, with their ids as keys.",
+          "with +=. Let backward() keep the waiting nodes in a std::map<int, Value>, with their ids as keys.",
           "In backward(): set y->gradient, then put y into the map. While the map is not empty, take out "
-          "the node with the largest id, which is the last one of the map. If the node has inputs, call "
-          "its function and put its inputs into the map."},
-     .why = "You have written an engine. Each of the 300 updates called your backward() four times, and the "
-            "four "
-            "gradients were added in the weights: this is gradient accumulation. tally does the same with "
+          "the node with the largest id, which is the last node of the map. If the node has inputs, call "
+          "its backward function and put its inputs into the map."},
+     .why = "You have written an engine. Each of the 300 updates called your backward() four times, and each "
+            "weight added up its four gradients: this is gradient accumulation. tally does the same with "
             "arrays."},
     examine, answers);
 

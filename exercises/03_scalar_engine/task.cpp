@@ -1,4 +1,4 @@
-// Write: an engine for single numbers. The check trains a network with it.
+// Write: an engine for single numbers. The check trains a network with your engine.
 //
 //     struct Node {                                        // Value is std::shared_ptr<Node>: write a->value
 //         double value, gradient;                          // the gradient is 0 at the start
@@ -8,8 +8,8 @@
 //     };
 //     Value leaf(double value);                            // creates a node without inputs
 //
-// add() is complete, and shows the parts of an operation. Its function captures a and b by value ([a, b], not [&]),
-// because it runs after add() has returned. The other functions are your task.
+// add() is complete, and shows the parts of an operation. Its backward function captures a and b by value ([a, b],
+// not [&]), because it runs after add() has returned. The other functions are your task.
 //
 //   multiply   Each input gets the gradient of the output, times the other input.
 //   tanh_of    std::tanh(x->value) computes y. The derivative of y = tanh(x) is 1 - y * y.

@@ -1,12 +1,12 @@
 // Complete: the variance of one item's gradient, from the micro-batches.
 //
-// The noise of a gradient is the variance of one item's gradient, and the best batch size depends on it.
-// Accumulation lets you measure this noise without extra work. Each of the N micro-batches of a window
+// The noise of a gradient is the variance of one item's gradient. The best batch size depends on this noise,
+// and accumulation lets you measure it without extra work. Each of the N micro-batches of a window
 // has a mean gradient over `size` items. These N means differ from each other because of the noise. (A
 // gradient is a single number here.)
 //
-// A mean over b items has 1/b of the variance of one item. The N differences from the mean add up to 0,
-// so only N - 1 of them are independent.
+// A mean over b items has 1/b of the variance of one item. Subtract the mean of the N means from each of
+// them: these N differences add up to 0, so only N - 1 of the differences are independent.
 //
 // Return an estimate of the variance of ONE item. The estimate must be right on average. The code below
 // computes `squares`, the sum of the squared differences. The last step is missing.

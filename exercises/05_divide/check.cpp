@@ -41,14 +41,15 @@ const exercise::Add add(
     {.title = "the full batch's gradient from micro-batches",
      .minutes = 5,
      .lesson = "divide",
-     .hints = {"backward() adds up three means of two rows each. What is the mean of these three means?",
-               "Each micro-batch's loss is too large when backward() starts. Make it smaller in the line "
-               "that computes it. The divisor depends on the number of micro-batches.",
+     .hints = {"The code adds up the gradients of three means, each over two rows. How do you get the mean "
+               "over all six rows from these three means?",
+               "Each micro-batch's loss is too large when backward() starts. Make the loss smaller in the "
+               "line that computes it. The divisor depends on the number of micro-batches.",
                "x has x.shape()[0] rows, so there are x.shape()[0] / size micro-batches. Divide each loss by "
                "this number before backward()."},
      .why =
          "The mean over all rows is the mean of the micro-batches' means if all micro-batches have the same "
-         "size. backward() adds, so you divide each loss by the number of micro-batches before backward()."},
+         "size. backward() adds up gradients, so you divide each loss by the number of micro-batches first."},
     examine, answers);
 
 }  // namespace
