@@ -1,7 +1,8 @@
 // Repair: the weights of micro-batches of unequal sizes.
 //
-// Six rows come as 4 + 2. The code below divides the mean of each micro-batch by 2, the number of
-// micro-batches, so each row of the small micro-batch counts twice as much as each row of the large one:
+// Six rows come in two micro-batches, of 4 and of 2 rows. The code below divides the mean of each
+// micro-batch by 2, the number of micro-batches. Each row of the small micro-batch therefore counts twice
+// as much as each row of the large one:
 //
 //     all six rows at once     [-0.3536  0.0207 -0.6125]
 //     the code below           [-0.4835  0.0466 -0.7156]

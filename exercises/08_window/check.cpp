@@ -86,9 +86,9 @@ void examine_windows(exercise::AnswerTest& look, const Functions& yours, const R
         look.equal("weights", numbers(window.w.value()), numbers(wanted.w.value()));
     };
     for (const Sizes& sizes : {Sizes{6}, {2, 2, 2}, {4, 2}, {1, 5}})
-        compare("the six rows, cut as " + exercise::sizes_in_words(sizes) + ", mean", Reduction::mean,
-                {{six, sizes}});
-    compare("the six rows, cut as 4+2, sum", Reduction::sum, {{six, {4, 2}}});
+        compare("the six rows, cut as " + exercise::sizes_in_words(sizes) + ", Reduction::mean",
+                Reduction::mean, {{six, sizes}});
+    compare("the six rows, cut as 4+2, Reduction::sum", Reduction::sum, {{six, {4, 2}}});
     const int count = look.whole(3, 5);
     const Rows others{exercise::random_rows(look, count, 3),
                       tally::reshape(exercise::random_rows(look, 1, count), {count})};
@@ -160,14 +160,15 @@ const exercise::Add add_to_the_course(
     {.title = "a window that accumulates, which trains a linear regression",
      .minutes = 20,
      .lesson = "the-tail",
-     .hints = {"Which number is known only in finish(), and is therefore a reason not to divide in add()?",
+     .hints = {"By which number must the gradient be divided, and why is this number not yet known in add()?",
                "add() calls backward() for the sum of the row losses and counts the rows. finish() makes one "
-               "sgd_step, with the rate divided by the rows for Reduction::mean.",
+               "sgd_step. With Reduction::mean, divide the rate by the number of rows.",
                "epoch(): while rows are left, begin a window; add up to `micros` micro-batches, each from "
                "`from` to std::min(from + micro_rows, rows); finish the window and count the update."},
      .why =
-         "You have written an accumulating window. It divides once, by the rows that it has seen, so unequal "
-         "micro-batches and the tail need no special case. tally's Window does the same."},
+         "You have written an accumulating window. It divides once, by the number of rows that it has "
+         "accumulated, so unequal micro-batches and the tail need no special case. tally's Window does the "
+         "same."},
     examine, answers);
 
 }  // namespace

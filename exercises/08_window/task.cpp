@@ -1,21 +1,21 @@
-// Write: a window that accumulates gradients, and an epoch of windows. The check trains a linear regression with them.
+// Write: a window that accumulates gradients, and an epoch of windows. The check trains with your code.
 //
 //     struct Window {
 //         Tensor w;             // the weights; sgd_step({window.w}, rate) subtracts rate * gradient
 //         double rate;          // the learning rate
 //         Reduction reduction;  // Reduction::mean or Reduction::sum
-//         int rows;             // the rows that this window has accumulated
+//         int rows;             // the number of rows that this window has accumulated
 //     };
 //     Tensor row_losses(const Tensor& x, const Tensor& target, const Tensor& w);  // one loss for each row of x
 //
-//   begin    Clear the gradient (w.zero_grad()) and the number of rows.
-//   add      Accumulate the gradient of one micro-batch. It has x.shape()[0] rows, and the next one may have more or
-//            fewer rows.
-//   finish   Update w once. Reduction::sum: use the gradient of the sum of all row losses of the window.
-//            Reduction::mean: divide this gradient once, by the rows of the window. Without rows, w stays the same.
+//   begin    Clear the gradient (w.zero_grad()), and set the number of rows to 0.
+//   add      Accumulate the gradient of one micro-batch, which has x.shape()[0] rows. The next micro-batch may have
+//            more or fewer rows.
+//   finish   Update w once. With Reduction::sum, use the gradient of the sum of all row losses of the window. With
+//            Reduction::mean, divide this gradient once, by the number of rows. If rows is 0, do not change w.
 //   epoch    Cut x into micro-batches of `micro_rows` rows, make an update after every `micros` micro-batches, and
 //            return the number of updates. The last micro-batch may have fewer rows, and the last window may have
-//            fewer micro-batches: both count. slice(x, 0, from, to) returns the rows from `from` to `to` - 1.
+//            fewer micro-batches: use them, too. slice(x, 0, from, to) returns the rows from `from` to `to` - 1.
 #include "given.hpp"
 
 void begin(Window& window) { todo(); }

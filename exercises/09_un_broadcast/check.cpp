@@ -19,7 +19,7 @@ Matrix un_broadcast(const Matrix& dy, int rows, int columns) {
 
 void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const Matrix& dy, int rows, int columns) {
-        look.with("an operand of " + Matrix(rows, columns).shape() + " in a result of " + dy.shape());
+        look.with("an operand of " + Matrix(rows, columns).shape() + ", with a result of " + dy.shape());
         Matrix given(0, 0);
         if (!look.runs([&] { given = yours.un_broadcast(dy, rows, columns); })) return;
         if (look.holds(given.rows == rows && given.columns == columns,
@@ -43,12 +43,13 @@ const exercise::Add add(
      .minutes = 5,
      .lesson = "arrays",
      .hints = {"Which number of the operand did forward use for row i and column j of the result?",
-               "dy.at(i, j) belongs to the number that forward used. If the operand has a single row, "
-               "forward used row 0 for every i. The same holds for columns.",
-               "The row is 0 if the operand has one row, and i otherwise. Choose the column in the same way. "
-               "Add dy.at(i, j) to the number in this row and column."},
-     .why = "A broadcast uses a number several times, so its backward function adds up: it sums over each "
-            "axis that was repeated, and it divides by nothing."},
+               "dy.at(i, j) is a part of the gradient of the number that forward used. If the operand has "
+               "only one row, forward used row 0 for every i. If it has only one column, forward used column "
+               "0 for every j.",
+               "Use row 0 of the gradient if the operand has only one row, and row i otherwise. Choose the "
+               "column in the same way. Add dy.at(i, j) to the number in this row and column."},
+     .why = "A broadcast uses a number several times, so its backward function adds up the parts of the "
+            "gradient. It sums over each axis that was repeated, and does not divide."},
     examine, answers);
 
 }  // namespace

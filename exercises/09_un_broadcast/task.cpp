@@ -1,15 +1,15 @@
 // Write: the gradient of a broadcast.
 //
 // A bias of shape 1 x 3 is added to a batch of shape 2 x 3. Forward uses each number of the bias twice, once
-// for each row, so each number of the bias gets two parts of its gradient, and the two parts add up:
+// for each row. The gradient of each number of the bias is therefore the sum of two parts:
 //
 //     dy, the gradient of the result      1   2   3
 //                                        10  20  30
 //     the gradient of the bias           11  22  33
 //
-// Write this for every broadcast. The result has the shape of dy, r x c. The operand has the shape
-// rows x columns, which is 1 x c, r x 1, 1 x 1 or r x c. Return the gradient of the operand. It has the
-// shape of the operand.
+// Write this backward function for every broadcast. The result and its gradient dy have the shape r x c.
+// The operand has the shape rows x columns, which is 1 x c, r x 1, 1 x 1 or r x c. Return the gradient of
+// the operand, in the shape of the operand.
 //
 // The question: which number of the operand did forward use in row i and column j of the result?
 //

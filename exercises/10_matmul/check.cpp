@@ -46,11 +46,13 @@ const exercise::Add add(
      .hints = {"If a[i][l] grows by a small h, which numbers of y change, and by how much does each of them "
                "change?",
                "The gradient of a has as many rows as dy, and the gradient of b has as many columns as dy. "
-               "This tells you on which side dy is. The other factor is an operand, transposed.",
-               "The gradient of a is dy times b transposed. The gradient of b is a transposed times dy."},
-     .why = "a[i][l] changes y[i][j] by b[l][j], for every j, so the gradient of a is dy times b transposed, "
-            "and the gradient of b is a transposed times dy. The second product is a sum over the rows of "
-            "the batch, and accumulation continues this sum."},
+               "This tells you whether dy is the left or the right factor. The other factor is a transposed "
+               "operand.",
+               "The gradient of a is dy times the transposed b. The gradient of b is the transposed a times "
+               "dy."},
+     .why = "If a[i][l] grows by h, y[i][j] grows by h * b[l][j] for every j, so the gradient of a is dy "
+            "times the transposed b. The gradient of b is the transposed a times dy. This product is a sum "
+            "over the rows of the batch, and accumulation continues this sum."},
     examine, answers);
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Write: the two gradients of a matrix product.
 //
 // Forward computes y = a b. The shapes are m x k for a, k x n for b, and m x n for y. The backward function
-// gets a, b and dy, the gradient of y, which has the shape of y. Return da, the gradient of a, and db, the
-// gradient of b. Each of them has the shape of its operand.
+// gets a, b and dy. Here, dy is the gradient of y, in the shape of y. Return da, the gradient of a, and db,
+// the gradient of b. The shape of da is that of a, and the shape of db is that of b.
 //
 // Each gradient is a product of two matrices. With square matrices many wrong products have the right
 // shape, so look at one number of y:
