@@ -69,14 +69,14 @@ const exercise::Add add({.title = "an operation with a gradient, checked against
                          .minutes = 10,
                          .lesson = "arrays",
                          .hints = {"The task states the derivative, and the chain rule multiplies it by dy. "
-                                   "Which parts of this are missing in the line with dx[i]?",
+                                   "Which parts of this product are missing in the line with dx[i]?",
                                    "Three parts are missing in the line with dx[i]: an absolute value, a "
                                    "square, and dy. The numbers of dy are in dy.to_vector().",
                                    "Before the loop, get the numbers of dy. With d = 1 + std::abs(dx[i]), "
                                    "the new dx[i] is the i-th number of dy divided by d * d."},
                          .why = "A backward function returns dy times the derivative, for positive and "
-                                "negative x. gradcheck multiplies the result by random numbers, so dy is not "
-                                "1, and gradcheck finds a backward function that ignores dy."},
+                                "negative x. gradcheck multiplies the operation's result by random numbers, "
+                                "so dy is not 1. It therefore finds a backward function that ignores dy."},
                         examine, answers);
 
 }  // namespace

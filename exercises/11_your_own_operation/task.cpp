@@ -1,14 +1,14 @@
 // Repair: the backward function of an operation of your own.
 //
 // custom(name, forward, backward, x) adds a differentiable operation to tally. forward computes the value,
-// and backward computes the gradient of x. The operation softsign(x) = x / (1 + |x|) looks like tanh and is
-// cheaper. Its derivative is 1 / (1 + |x|)^2. The chain rule multiplies the derivative by dy, the gradient
-// of the result.
+// and backward computes the gradient of x. The curve of softsign(x) = x / (1 + |x|) looks like tanh, and
+// softsign is cheaper to compute. The derivative of softsign is 1 / (1 + |x|)^2. The chain rule multiplies
+// the derivative by dy, the gradient of the result.
 //
 // forward is right. In backward, the line with dx[i] is wrong. The check compares your gradient with finite
 // differences. Example: for x = [0 1 3] and dy = [1 2 -2], the gradient of x is [1 0.5 -0.125].
 //
-// The question: which parts of dy times the derivative are missing in this line?
+// The question: which parts of the product of dy and the derivative are missing in the line with dx[i]?
 //
 // Given:
 //     std::vector<double> dy.to_vector()  // the numbers of dy, as many as x has

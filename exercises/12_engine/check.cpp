@@ -7,7 +7,7 @@
 namespace {
 
 namespace right {
-// The gradient to add to: zeros, if none has arrived.
+// Returns the gradient of x, which is zeros if no gradient has arrived.
 std::vector<float>& gradient_of(const Value& x) {
     x->gradient.resize(x->value.size());
     return x->gradient;
@@ -109,11 +109,11 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         // tally's order of additions in a product determines the bits (docs/architecture.md).
         look.same_bits(
             "gradient of w", weight->gradient, w.grad().to_vector(),
-            "Your gradient is right to rounding, but its bits are not tally's. Add each product directly "
-            "to the gradient that is there, row after row.");
+            "Your gradient is right except for rounding, but its bits differ from tally's. Add each product "
+            "directly to the existing gradient, in the order of the rows.");
     };
     for (const int size : {6, 2, 3, 1}) {
-        look.with("the toy, " + std::to_string(size) + " rows in a micro-batch, divided");
+        look.with("the six rows, " + std::to_string(size) + " in a micro-batch, losses divided");
         accumulate(exercise::toy_rows(), exercise::toy_weight(), size);
     }
     for (int draw = 0; draw < 3; ++draw) {
@@ -136,8 +136,8 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
                        exercise::numbers(product.value())))
             look.same_bits(
                 "product matmul(x, v)", h->value, product.value().to_vector(),
-                "Your product is right to rounding, but its bits are not tally's. Each number is one sum, "
-                "to which std::fma adds.");
+                "Your product is right except for rounding, but its bits differ from tally's. Compute each "
+                "number as one sum, and add to the sum with std::fma.");
         mean(product + matmul(product, square)).backward();
         look.equal("gradient of v", exercise::as_numbers(v->gradient), exercise::gradient_of(square));
     }
@@ -150,13 +150,13 @@ const exercise::Add add_to_the_course(
      .hints = {"Which order of visits does exercise newest-first need, and which two products are the "
                "gradients in exercise matmul?",
                "Write mean and divide first, because they look like add(). Then write backward with a "
-               "std::map<int, Value> of the waiting nodes, by their ids. Write matmul last: forward has "
-               "three loops, and its rule has the same three loops.",
+               "std::map<int, Value> of the waiting nodes, with their ids as keys. Write matmul last: "
+               "forward has three loops, and the rule of matmul has the same three loops.",
                "backward: set the gradient of y to 1. While nodes wait, remove the one with the largest id. "
                "If it has inputs, call its rule, clear its gradient, and let its inputs wait. In matmul's "
                "rule, each i, k and j adds one product to the gradient of a and one to the gradient of b."},
-     .why = "This is an engine. tally has the same idea and computes the same bits. It adds more operations, "
-            "a count of the memory, and a second device."},
+     .why = "You have written an engine. tally works in the same way and computes the same bits. It also has "
+            "more operations, counts the memory, and supports a second device."},
     examine, answers);
 
 }  // namespace

@@ -48,15 +48,16 @@ const exercise::Add add_to_the_course(
      .minutes = 10,
      .lesson = "rounding",
      .hints =
-         {"The sum is 256 and you add 1. By how much does bf16(256 + 1) grow, and how much of the 1 is lost?",
+         {"The sum is 256 and you add 1. How much larger than 256 is bf16(256 + 1), and how much of the 1 is "
+          "lost?",
           "add() needs three steps. The first step adds the old to.lost to x. The second step computes the "
           "new sum. The third step computes the new to.lost from the old sum, the new sum and the result of "
           "the first step.",
           "Keep the amount to add and the new sum in two local variables. The new to.lost is the amount "
           "minus the growth of the sum. Assign to.lost and to.sum at the end."},
-     .why = "One more number keeps the error of a sum small, however long the sum is: the lost amount waits "
-            "until it is large enough to change the sum. A sum in float32 reaches the same goal with 16 more "
-            "bits."},
+     .why = "A second number keeps the error of a sum small, however many numbers you add: the lost amount "
+            "waits until it is large enough to change the sum. A single sum in float32 also has a small "
+            "error, and needs as many bits as the two numbers."},
     examine, answers);
 
 }  // namespace

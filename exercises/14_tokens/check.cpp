@@ -29,8 +29,8 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
     };
     const Row long_one{{1, 2, 3, 6}, {1, 1, 1, 1}}, short_one{{8, 9, 9, 9}, {1, 0, 0, 0}},
         padding{{9, 9}, {0, 0}};
-    look_at("one micro-batch with rows of 4 tokens and of 1", {{long_one, short_one}});
-    look_at("two micro-batches, of 4 tokens and of 1", {{long_one}, {short_one}});
+    look_at("one micro-batch with rows of 4 tokens and of 1 token", {{long_one, short_one}});
+    look_at("two micro-batches, of 4 tokens and of 1 token", {{long_one}, {short_one}});
     look_at("three micro-batches, the second with no token that counts",
             {{long_one}, {padding}, {short_one}});
     look_at("a window in which no token counts at all", {{padding}, {padding}});
@@ -55,8 +55,8 @@ const exercise::Add add(
      .lesson = "mean-sum-token",
      .hints = {"One micro-batch has ten tokens, and another has a thousand. In the mean of their two means, "
                "how much does one token of each micro-batch count?",
-               "Look at the place where sum and tokens become 0, and at the place of the first division. The "
-               "sum and the number of tokens belong to the whole window.",
+               "Look at the line that sets sum and tokens to 0, and at the line with the first division. The "
+               "sum and the number of tokens must be those of the whole window.",
                "Declare the sum and the number of tokens before all loops, and divide once after all loops. "
                "If the number is 0, return 0."},
      .why = "A window needs one sum, one number of tokens, and one division at the end. Then each token that "

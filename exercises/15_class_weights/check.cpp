@@ -33,7 +33,7 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
             {{{0, 1}, {0, 2}}, {{0, 3}, {1, 8}}}, {1, 9});
     look_at("weights 1 and 9, the rare item alone in its micro-batch", {{{0, 1}, {0, 2}, {0, 3}}, {{1, 8}}},
             {1, 9});
-    look_at("equal weights of 2, micro-batches of 2 and 2", {{{0, 1}, {1, 2}}, {{0, 3}, {1, 8}}}, {2, 2});
+    look_at("equal weights of 2, two micro-batches of 2 items", {{{0, 1}, {1, 2}}, {{0, 3}, {1, 8}}}, {2, 2});
     for (int draw = 0; draw < 4; ++draw) {
         std::vector<Micro> micros(static_cast<std::size_t>(look.whole(2, 4)));
         for (Micro& micro : micros)
@@ -48,13 +48,13 @@ const exercise::Add add(
     {.title = "a weighted mean in micro-batches",
      .minutes = 5,
      .lesson = "mean-sum-token",
-     .hints = {"A rare item has the weight 9. As how many items does it count in the denominator?",
+     .hints = {"A rare item has the weight 9. How much must this item add to the denominator?",
                "Compute two sums over the whole window, as in exercise tokens: one is the numerator, and one "
                "is the denominator. What does one item add to each of them?",
                "Each item adds its weight times its gradient to the numerator, and its weight to the "
                "denominator. Divide once, after both loops."},
-     .why = "The denominator of a weighted mean is the sum of the weights. It belongs to the whole window, "
-            "as the number of tokens does, so a micro-batch must not divide by its own weights."},
+     .why = "The denominator of a weighted mean is the sum of the weights of all items in the window, so no "
+            "micro-batch may divide by the sum of its own weights."},
     examine, answers);
 
 }  // namespace
