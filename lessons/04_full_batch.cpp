@@ -15,14 +15,14 @@ LESSON(learning_rate(0.1, 0.01, 1)) {
     const Tensor loss = mean(y);
     show("y", y, "loss", loss);
     note("Training makes the loss smaller. This loss measures no error: it is only easy to compute.");
-    check_close("the loss is -3.97205 / 6", loss, -3.97205 / 6, roundings(12) * 2);
+    check_close("the loss is -3.97205 / 6", loss, -3.97205 / 6, roundings(12) * 2);  // 12 roundings below 2
 
     ask("the-gradient");
     code(1);
     loss.backward();
     const Array<real> full = w.grad().clone();
     show("w.grad", full);
-    check_close("w.grad is the mean of the rows", full, toy::mean_of_rows, toy::bound(9));
+    check_close("w.grad is the mean of the rows", full, toy::mean_of_rows, toy::bound(9));  // 9 roundings
 
     ask("row-0");
     note("Now one row at a time, with w in v. backward() adds each row's part to v.grad.");

@@ -106,6 +106,6 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
         sgd_step({v}, rate);
         left.row(update, v);
     }
-    check_close("four updates", v, four, roundings(12));
+    check_close("four updates", v, four, roundings(12));  // 3 in each update
     note("A larger batch means fewer updates. You must tune the learning rate or the epochs again.");
 }

@@ -1,8 +1,7 @@
 // Lesson 6: without a division, the sum of N micro-batch gradients is N times too large.
 #include "course/kit/toy.hpp"
 
-// With 3 or 6 micro-batches, the undivided training of the last step diverges. With 2 it happens to converge.
-LESSON(equal_micro_batches({3, 6})) {
+LESSON(equal_micro_batches({3, 6})) {  // with 2, the training without a division happens to converge
     const Tensor x = toy::rows(), w = toy::weights();  // six rows of three numbers, and three weights
     const int n = setting("micro"), each = 6 / n;      // micro-batches, and rows in each of them
 
@@ -10,7 +9,7 @@ LESSON(equal_micro_batches({3, 6})) {
     code(2);
     const Tensor loss = mean(matmul(x, w));
     loss.backward();
-    const Array<real> full = w.grad().clone();
+    const Array<real> full = w.grad().clone();  // an Array has numbers, but no gradient; real is float
     show("loss", loss, "w.grad", full);
 
     step("Suppose that six rows do not fit into memory. Micro-batches: {}, rows in each: {}.", n, each);
@@ -23,19 +22,22 @@ LESSON(equal_micro_batches({3, 6})) {
         const Tensor part = mean(matmul(micro, w));
         part.backward();
         const auto alone = grad(mean(matmul(micro, w)), {w}).front();  // does not add to w.grad
-        after.row(rows, part, alone, w.grad());
+        after.row(rows, part, alone, w.grad());  // rows is a text, "0-1" for the first two
         losses.push_back(part.item());
     }
     const Array<real> sum = w.grad().clone();
     graph("forgot-to-divide", "How much one row counts in the full batch and in a micro-batch",
-          toy::shares(each, full, sum));
+          toy::shares(each, full, sum));  // draws the weights of the rows, and both gradients
 
-    ask("how-many-times", "n", n, "each", each, "sum", sum);
+    ask("how-many-times", "n", n, "each", each, "sum", sum);  // the question contains {n}, {each} and {sum}
     show("full batch", full, "sum of the micro-batches", sum, "sum / full batch", ratios(sum, full));
-    check_close("N times the full batch", sum, scaled(toy::mean_of_rows, n), scaled(toy::bound(15), n));
+    // A sum of N gradients rounds at most 15 times, and a step by this sum fewer than 64 times.
+    const auto bound = [&](int times) { return scaled(toy::bound(times), n); };
+    check_close("N times the full batch", sum, scaled(toy::mean_of_rows, n), bound(15));
 
     ask("does-the-loss-show-it", "n", n, "each", each);
     show("mean of the micro-losses", mean_of(losses), "loss of the full batch", loss);
+    // Both add the same six products x w, whose magnitudes have a mean below 2, and round at most 12 times.
     check_close("the two losses are equal", mean_of(losses), loss, roundings(12) * 2);
 
     ask("the-step", "n", n);
@@ -44,20 +46,19 @@ LESSON(equal_micro_batches({3, 6})) {
     mean(matmul(x, by_mean)).backward();
     for (const Tensor& micro : split(x, each)) mean(matmul(micro, by_sum)).backward();
     code(1);
-    sgd_step({by_mean, by_sum}, 0.1);
+    sgd_step({by_mean, by_sum}, 0.1);  // learning rate 0.1
     auto moves = table({"", "w", "moved by"});
     moves.row("before", w, "");
     moves.row("full batch", by_mean, by_mean - w);
     moves.row("sum", by_sum, by_sum - w);
-    check_close("the sum moves N times as far", by_sum - w, scaled(toy::mean_of_rows, -0.1 * n),
-                scaled(toy::bound(64), n));
+    check_close("the sum moves N times as far", by_sum - w, scaled(toy::mean_of_rows, -0.1 * n), bound(64));
 
     step("Now a loss that has a minimum: the error of a fit whose solution is w = (1, 1, 1).");
     note("SGD with a learning rate of 0.3. Both trainings start at the same weights.");
     const Tensor target = matmul(x, toy::ones());
     const auto train = [&](double divisor) {
         const Tensor v = toy::weights();
-        std::vector<double> errors{mse(matmul(x, v), target).mean().item()};
+        std::vector<double> errors{mse(matmul(x, v), target).mean().item()};  // mse() has a sum and a count
         for (int update = 0; update < 20; ++update) {
             v.zero_grad();
             for (int k = 0; k < n; ++k) {
@@ -76,7 +77,7 @@ LESSON(equal_micro_batches({3, 6})) {
     show("not divided, after 20 updates", forgotten.back());
     graph("errors", "The error after each update",
           Curves{"updates", "error", {{"divided by N", divided}, {"not divided", forgotten}}});
-    check("the divided training ends below 0.001", divided.back() < 0.001);
+    check("the divided training ends below 0.001", divided.back() < 0.001);  // it began at 2.5
     check("the undivided training gets worse", forgotten.back() > forgotten.front());
     note("The wrong gradient acts like a learning rate {} times as large.", n);
 }

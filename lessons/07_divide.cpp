@@ -57,7 +57,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
         part.backward();
         after.row(rows, 1.0 / n, part, w.grad());
     }
-    check_close("w.grad is the mean of the rows", w.grad(), toy::mean_of_rows, toy::bound(9));
+    check_close("w.grad is the mean of the rows", w.grad(), toy::mean_of_rows, toy::bound(9));  // 9 roundings
     check_equal("it equals the full batch, bit for bit", w.grad(), full);
     Shares shares = toy::shares(each, full, sum);
     shares.divided = values(w.grad());

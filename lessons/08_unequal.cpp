@@ -58,7 +58,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     for (const auto& [micro, rows] : toy::micro_batches(x, sizes)) {
         const double share = double(micro.shape()[0]) / 6;
         (mean(matmul(micro, w)) * share).backward();
-        after.row(rows, share, w.grad());
+        after.row(rows, share, w.grad());  // in the end, w.grad has rounded at most 15 times
     }
     check_close("the weighted sum is the full batch", w.grad(), toy::mean_of_rows, toy::bound(15));
     auto shares = toy::shares(sizes, full);
@@ -78,7 +78,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     }
     auto compared = table({"", "for each component"});
     compared.row("mean of means - full batch", row_text(error, 6));
-    compared.row("-Cov(b, g) / mean of b", row_text(formula, 6));
+    compared.row("-Cov(b, g) / mean of b", row_text(formula, 6));  // 30 roundings; a row counts at most 3/6
     check_close("the formula gives the error", error, formula, scaled(toy::bound(30), 3));
 
     ask("lucky-sizes");
@@ -86,7 +86,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     const Tensor even = Array<real>({6, 1}, {1, 0, 0, 1, 1, 1}, options().device);
     show("mean of the three means", mean_of_means(even, one, {1, 2, 3}));
     show("mean of the six rows", grad(mean(matmul(even, one)), {one}).front());
-    check_close("both are 4/6", mean_of_means(even, one, {1, 2, 3}), {4.0 / 6}, roundings(12));
+    check_close("both are 4/6", mean_of_means(even, one, {1, 2, 3}), {4.0 / 6}, roundings(12));  // at most 12
 
     ask("unknown-total");
     const Tensor v = zeros({3});
@@ -97,7 +97,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     const auto finished = window.finish();
     show("rows that the window counted", std::int64_t(finished.count));
     show("gradient of the window", scaled(v, -1));
-    check_close("it is the full batch", scaled(v, -1), toy::mean_of_rows, toy::bound(15));
+    check_close("it is the full batch", scaled(v, -1), toy::mean_of_rows, toy::bound(15));  // 15 roundings
 
     step("Does it work for all sizes? Each of the five gaps between rows is cut or not: 32 ways.");
     const auto by_window = [&](const Sizes& cut) {
@@ -114,6 +114,6 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
         if (error_of_means > worst) worst = error_of_means, worst_cut = cut;
     }
     show("largest error of a mean of means", worst, "sizes with this error", worst_cut);
-    check("the window is right in all 32", of_window <= toy::bound(12)[1]);
+    check("the window is right in all 32", of_window <= toy::bound(12)[1]);  // 12 roundings
     check_close("and for 4 + 0 + 2", by_window({4, 0, 2}), toy::mean_of_rows, toy::bound(12));
 }

@@ -59,7 +59,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
     const Array<real> published = w.grad().clone(), right = grad(mean(matmul(tail, w)), {w}).front();
     show("the published gradient", published, "the mean over the tail", right);
     show("their ratio", ratios(published, right));
-    // Each component is the mean of at most three numbers, whose magnitudes add up to less than 3.
+    // Both are means of up to three numbers, whose magnitudes add up to below 3. Together they round 9 times.
     check_close("the ratio of micro-batches to N", published, scaled(right, share), roundings(9) * 3);
     graph("the-tail", say("The tail's losses, divided by {}, not by 4", left), [&](Picture& p) {
         const Tensor own = toy::weights();
@@ -81,7 +81,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
     for (auto& row : split(tail, 1)) window.add(Loss(matmul(row, v)));
     window.flush();
     show("the gradient with scale", Array<real>::zeros({3}, options().device) - v);
-    check_close("scale gives the mean over the tail", scaled(v, -1), right, roundings(9) * 3);
+    check_close("scale gives the mean over the tail", scaled(v, -1), right, roundings(9) * 3);  // as above
 
     const int few = n + left;  // rows of a small epoch
     ask("updates-with-carry", "rows", few, "all", 2 * few, "right", 2 * few / n, "half", few / 4.0);

@@ -46,7 +46,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
     auto weight = table({"images at a time", "of the last image", "of the first image", "ratio"});
     for (const std::int64_t at_a_time : {size, 16}) {
         const std::vector<double> all = weights_of(at_a_time);
-        weight.row(at_a_time, all.back(), all.front(), all.back() / all.front());
+        weight.row(at_a_time, all.back(), all.front(), all.back() / all.front());  // 8 roundings
     }
     check_close("the ratio of the sizes", weight.column("ratio"), {size / 16, 1}, roundings(8) * 8);
     graph("test-loss", "Three losses in batches of two and one: the mean of the two means", [](Picture& p) {
@@ -88,7 +88,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
     }
     const auto [least, most] = std::minmax_element(errors.begin(), errors.end());
     show("lowest, mean and highest error x 10000", {1e4 * *least, 1e4 * mean_of(errors), 1e4 * *most});
-    check_close("the formula agrees in each test", errors, by_formula, roundings(320));
+    check_close("the formula agrees in each test", errors, by_formula, roundings(320));  // as above
 
     ask("the-repair", "size", size);
     code(3);

@@ -86,7 +86,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     const std::vector<double> by_means = values(word.grad());
     auto words_of = table({"weight of a word", "of the 10", "of the 100", "ratio"});
     words_of.row("mean of the means", by_means[0], by_means[109], by_means[0] / by_means[109]);
-    words_of.row("window", by_count[0], by_count[109], by_count[0] / by_count[109]);
+    words_of.row("window", by_count[0], by_count[109], by_count[0] / by_count[109]);  // rounds 7 times
     check_close("the ratios are 10 and 1", words_of.column("ratio"), {10.0, 1.0}, roundings(7) * 10);
 
     step("Now a mask hides every word of the second micro-batch. Its sum is 0, and its count is 0.");
@@ -105,6 +105,6 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     const auto ignored = window_gradient(u, [&](Window<real>& window) {
         for (const double mask : {1, 0}) window.add(masked(mask, u));
     });
-    show("the window's gradient", ignored);
+    show("the window's gradient", ignored);  // has rounded at most 10 times
     check_close("the window ignores that micro-batch", ignored, toy::mean_of_rows, toy::bound(10));
 }

@@ -44,7 +44,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     sgd.step();
     show("change of w, with a gradient of 0", w.item() - skipped);
     show("change of w, without a gradient", skipped - before);
-    check_close("the buffer moves w", w.item() - skipped, -0.09, roundings(12));
+    check_close("the buffer moves w", w.item() - skipped, -0.09, roundings(12));  // 12 in three steps
     note("A gradient of 0 is a gradient. step() skips only a parameter without a gradient.");
 
     step("A wrapper calls step() after each of {} micro-batches, but passes zeros before the last one.", n);
@@ -71,7 +71,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     for (std::size_t call = 1; call < path.size(); ++call)
         wrong.steps.push_back({"call " + std::to_string(call), path[call - 1], path[call]});
     graph("zero-gradients", "The weight s during two updates", Walks{"s", {right, wrong}});
-    check_close("the formulas", sums.column("s"), sums.column("formula"), roundings(10 * n));
+    check_close("the formulas", sums.column("s"), sums.column("formula"), roundings(10 * n));  // 5 in a call
 
     ask("adams-count", "n", n);
     auto counts = table({"Adam, two updates", "a"});
@@ -96,7 +96,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     late.row("advanced per update", short_text(tenths.at(4)), each_update.value(0));
     late.row("advanced per micro-batch", short_text(tenths.at(4 * n)), each_micro_batch.value(0));
     check_close("1 - 0.9^4 and 1 - 0.9^(4 N)", late.column("moving average of 1"),
-                {1 - std::pow(0.9, 4), 1 - std::pow(0.9, 4 * n)}, roundings(16 * n));
+                {1 - std::pow(0.9, 4), 1 - std::pow(0.9, 4 * n)}, roundings(16 * n));  // 4 in each change
 
     step("A window does all of this once per update, in finish(). Here are four updates of the toy.");
     std::vector<std::vector<double>> all;

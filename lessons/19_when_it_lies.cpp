@@ -42,7 +42,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
 
     const double variance = normed.statistics.variance.item();
     ask("pooled-variance", "n", n, "variance", variance, "between", variance - 1);
-    RunningStatistics<real>::Batch pooled;
+    RunningStatistics<real>::Batch pooled;  // its variance is below 30, and rounds at most 12 times
     code(1);
     for (const auto& part : own) pooled = pooled.pooled_with(part);
     show("mean of all items", pooled.mean.item(), "variance of all items", pooled.variance.item());
@@ -59,7 +59,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     }
     auto repaired = table({"", "full batch", "micro-batches", "repaired"});
     repaired.row("gain.grad", full, micro, gain.grad().item());
-    check_close("repaired = full batch", gain.grad().item(), real(full), 3 * roundings(16));
+    check_close("repaired = full batch", gain.grad().item(), real(full), 3 * roundings(16));  // terms below 3
 
     ask("before-the-layer");
     const Tensor s = weight(1);
@@ -89,7 +89,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     window.finish();
     const std::vector exact{1 - model.parameters()[0].item(), 1 - model.parameters()[1].item()};
     show("gradients of s and of the gain", exact);
-    check_close("both as in the full batch", exact, {0.0, full}, 3 * roundings(32));
+    check_close("both as in the full batch", exact, {0.0, full}, 3 * roundings(32));  // 32 roundings below 3
 
     RunningStatistics<real> in_each(1, options().device), once(1, options().device);
     for (const auto& part : own) in_each.commit(part, 0.1);

@@ -80,7 +80,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
 
     ask("same-step");
     const Batch lines{{1, 1, true}, {2, -1, true}, {4, 0.5, true}, {1, 3, true}};
-    auto same = table({"", "accumulation", "AGN"});
+    auto same = table({"", "accumulation", "AGN"});  // 4 steps, each of which rounds 6 times; |w| is below 3
     same.row("item 1 alone", accumulated({four[0]}, 0, rate), agn({four[0]}, 0, rate));
     same.row("four straight lines", accumulated(lines, 0, rate), agn(lines, 0, rate));
     check_close("both methods agree", same.column("AGN"), same.column("accumulation"), roundings(24) * 3);
@@ -111,7 +111,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     double slowly = 0;
     for (int update = 0; update < 2000; ++update) slowly = agn(four, slowly, rate / 10);
     rests.row("AGN", 2000, rate / 10, slowly);
-    const std::vector<double> places = rests.column("w").values;
+    const std::vector<double> places = rests.column("w").values;  // an update rounds 24 times
     check_close("accumulation ends at the minimum", places[0], 0.5, roundings(24) * 15 / rate);
     check("AGN does not", std::abs(places[1] - 0.5) > 0.1 * rate);
     check_close("its path ends where it began", local(four, places[1], rate), places[1], roundings(24) * 30);

@@ -3,8 +3,8 @@
 #include "tower.hpp"
 
 struct Cost {
-    int begun;              // runs of all layers
-    std::size_t buffers;    // the most buffers that are saved for backward at one time
+    int begun;              // how often a layer began, over all layers
+    std::size_t buffers;    // the most saved for backward at one time, each as large as x
     double peak;            // KiB, without the memory in use before
     std::vector<int> runs;  // of each layer
     std::vector<real> gradients;
@@ -26,7 +26,7 @@ static Cost in_segments(Tower& tower, std::size_t k) {
     return cost_of(tower, [&](const Tensor& x) { return checkpoint_sequential(tower.layers, k, x); });
 }
 
-LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {
+LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {  // --items is the number of layers
     const std::size_t n = setting("items"), root = std::size_t(std::lround(std::sqrt(n)));
     Tower tower(n);  // n layers h = tanh(h W), and an input x of 16 items
 
@@ -36,8 +36,8 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {
         for (const auto& layer : tower.layers) h = layer(h);
         return h;
     };
-    show_saved("kept for", tower.x, run_plainly);
-    const Cost plain = in_segments(tower, 1);
+    show_saved("kept for", tower.x, run_plainly);  // lists the operations that read each buffer
+    const Cost plain = in_segments(tower, 1);      // the only segment is the last, so no checkpoint
     check_equal("x and the results of all layers", plain.buffers, n + 1);
 
     step("A checkpoint throws values away. Backward computes them again when it needs them.");
@@ -57,12 +57,12 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {
     graph("checkpointing", segments_picture(segments.runs, root));
     const auto bytes_over_time = [&] {
         Tower heavy(n, 128);  // 128 items, so that the saved values are larger than the weights
-        const Timeline timeline(options().device);
+        const Timeline timeline(options().device);  // records the bytes from here on
         in_segments(heavy, root);
         return timeline.svg(say("{} layers, 128 items, {} segments: bytes in use", n, root));
     };
-    graph("bytes", bytes_over_time(), "");
-    check_equal("all layers once, and again without the last segment", segments.begun, 2 * n - n / root);
+    graph("bytes", bytes_over_time(), "");  // the picture exists as an SVG only
+    check_equal("all layers, and again those before the last segment", segments.begun, 2 * n - n / root);
     check_equal("every gradient has the same bits", segments.gradients, plain.gradients);
 
     ask("how-many-segments", "n", n, "k", root, "half", n / 2);
@@ -79,20 +79,20 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {
     Tower high(64), higher(100);
     const Cost eight = in_segments(high, 8), ten = in_segments(higher, 10);
     std::vector<double> peaks;
-    for (std::size_t k = 1; k <= 64; ++k) peaks.push_back(in_segments(high, k).peak);
+    for (std::size_t k = 1; k <= 64; ++k) peaks.push_back(in_segments(high, k).peak);  // some are uneven
     const double least = *std::min_element(peaks.begin(), peaks.end());
     plot("KiB at the peak of 64 layers, over k", peaks);
     show("buffers of 64 layers in 8 segments, and of 100 in 10", {eight.buffers, ten.buffers});
     show("KiB with 8 segments, and the least", {eight.peak, least});
-    check("8 segments need less than a third of the memory of 1", peaks[7] * 3 < peaks[0]);
+    check("8 segments need less than a third of the memory of one", peaks[7] * 3 < peaks[0]);  // k = 8, 1
 
     step("The other extreme keeps only x. Backward computes the input of each layer from x.");
     code(1);
     const Revolve<Array<real>> only_x(tower.layers, 1);
-    const Cost from_x = cost_of(tower, only_x);
+    const Cost from_x = cost_of(tower, only_x);  // Revolve keeps the inputs of some layers: here 1, x
 
-    const std::size_t all = n * (n + 1) / 2;  // n + (n - 1) + ... + 1
-    ask("keep-only-x", "n", n, "last", n - 1, "right", all, "again", all - n, "apart", all + n);
+    const std::size_t all = n * (n + 1) / 2;  // n in forward, then n - 1, n - 2, ..., 1 in backward
+    ask("keep-only-x", "n", n, "last", n - 1, "right", all, "unrecorded", all - n, "and_forward", all + n);
     auto ways = table({"kept", "layers begun", "buffers"});
     ways.row("everything", plain.begun, plain.buffers);
     ways.row("the inputs of segments", segments.begun, segments.buffers);
@@ -100,6 +100,6 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {
     check_equal("the same bits again", from_x.gradients, plain.gradients);
 
     step("A remainder is spread over the segments: 9 layers in 5, and 10 layers in 4.");
-    show("9 in 5", even_segments(9, 5), "10 in 4", even_segments(10, 4));
-    show("4 in 5", error_of([] { even_segments(4, 5); }));
+    show("9 in 5", even_segments(9, 5), "10 in 4", even_segments(10, 4));  // the layers of each segment
+    show("4 in 5", error_of([] { even_segments(4, 5); }));  // an error: a segment has at least one layer
 }

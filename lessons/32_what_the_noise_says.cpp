@@ -78,7 +78,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     Tensor mean_gradient = w;
     for (int k = 0; k < n; ++k) mean_gradient = mean_gradient - mean_of_items(b, k) / n;
     const double of_first = gradient_square(w, b, 0), of_all = square_of(mean_gradient);
-    const double by_hand = (of_first - of_all) / (1.0 / b - 1.0 / (n * b));
+    const double by_hand = (of_first - of_all) / (1.0 / b - 1.0 / (n * b));  // multiplies errors by up to n b
     const Window<real>::Noise hundred = estimate(w, n * b, n).sum;
     show("|g|^2: first, all", {of_first, of_all});
     auto both = table({"", "tr(Sigma)", "|G|^2"});

@@ -33,7 +33,7 @@ LESSON(one_of("ranks", "processes that share the batch", 3, {2, 3})) {
     const auto sums = on_ranks([&](ProcessGroup& ranks) {
         const Array<real> own({3}, means[ranks.rank()]);
         return ranks.all_reduce(own).to_vector();
-    });
+    });  // with the gradients, a sum rounds at most 24 times
     const Array<real> full = grad(mean(matmul(x, w)), {w}).front(), sum({3}, sums[0], options().device);
     show("one process, six rows", full, "sum over the ranks", sum, "sum / one process", ratios(sum, full));
     check_close("P times the mean of the rows", sum, scaled(toy::mean_of_rows, p), scaled(toy::bound(24), p));
