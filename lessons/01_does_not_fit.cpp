@@ -2,13 +2,13 @@
 #include "course/kit/toy.hpp"
 
 LESSON() {
-    step("An article measured the memory of one update, with the same four items taken in two ways.");
+    step("An article measured the memory of an update with four items: all at once, and one at a time.");
     const int batch_of_4 = 14949, one_at_a_time = 8681;  // MB
     auto measured = table({"items at once", "MB"});
     measured.row(4, batch_of_4);
     measured.row(1, one_at_a_time);
-    note("On a GPU with memory between these two numbers, the first way ends with 'CUDA out of memory'.");
-    note("We fit a line to the two numbers: fixed + items at once x MB per item.");
+    note("If a GPU has less memory than 14949 MB, taking all four at once ends with 'CUDA out of memory'.");
+    note("We put a line through the two numbers: MB = fixed part + items at once x MB per item.");
     code(2);
     const double per_item = (batch_of_4 - one_at_a_time) / (4 - 1.0);
     const double fixed = one_at_a_time - per_item;
@@ -20,9 +20,9 @@ LESSON() {
         parts.row(items, of_fixed, of_items, of_fixed + of_items);
     }
     check_close("the line goes through both numbers", fixed + 4 * per_item, batch_of_4, 1e-9);
-    note("Only the memory for the items becomes smaller. So we split the batch, and keep all four items.");
+    note("Only the memory for the items becomes smaller. All four items still contribute to the update.");
 
-    step("Our batch has six rows of three numbers, and w has three weights. Suppose that only two rows fit.");
+    step("Our batch has six rows of three numbers. w has three weights. Only two rows fit into memory.");
     const Tensor x = toy::rows(), w = toy::weights();
     const Array<real> full = grad(mean(matmul(x, w)), {w})[0];
     auto sums = table({"rows", "w.grad afterwards"});
@@ -36,7 +36,7 @@ LESSON() {
     show("three micro-batches", sum, "six rows at once", full);
     check("the two gradients are different", furthest(sum, full) > 0.1);
 
-    step("Here is the training loop with one update. It runs without any error, and w changes.");
+    step("Here is the training loop with one update. It runs without any error, and changes the weights v.");
     const Tensor v = toy::weights();
     const auto before = v.value().clone();
     code(3);

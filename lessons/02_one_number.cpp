@@ -75,7 +75,7 @@ LESSON(several("values", "a, b and c", {2, -3, 11}, -12, 12)) {
         const double above = plain(a_is + h, b_is, c_is), below = plain(a_is - h, b_is, c_is);
         differences.row(h, (above - y_is) / h, (above - below) / (2 * h));
     }
-    note("For a parabola, this is the slope, except for rounding. With h = 1/1024, nothing is rounded:");
+    note("For a parabola, the last column is the slope, up to rounding. h = 1/1024 causes no rounding:");
     const double h = 1.0 / 1024;
     const double by_a = (plain(a_is + h, b_is, c_is) - plain(a_is - h, b_is, c_is)) / (2 * h);
     const double by_b = (plain(a_is, b_is + h, c_is) - plain(a_is, b_is - h, c_is)) / (2 * h);

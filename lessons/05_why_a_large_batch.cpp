@@ -25,7 +25,7 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
     const int micro = b / 4, few = b / 16;
     const Tensor w = parameter(Array<real>({2}, {3, -1}, options().device));
 
-    step("Items x scatter in the plane around (1, 2). Their variance along each axis is sigma^2 = 4.");
+    step("Items x scatter in the plane around (1, 2). Their variance along each axis is 4.");
     note("An item has the loss |w - x|^2 / 2, and the gradient w - x.");
     note("The mean of all gradients, the true gradient, is w - (1, 2) = (2, -3).");
     code(2);
@@ -36,7 +36,7 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
     show("w", w);
     auto some = table({"items", "gradient"});
     for (const int size : {1, few, micro, b}) some.row(size, estimate(items(size, 0)));
-    note("We cannot take all possible items. A batch gives an estimate.");
+    note("We cannot take all possible items. The gradient of a batch is an estimate of the true gradient.");
 
     step("Here are the gradients of sixty batches of one item, and of sixty batches of {} items.", micro);
     Plane plane{"first component of the gradient", "second component", {}, "the true gradient", 2, -3, {}};
@@ -86,7 +86,7 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
     show("accumulated: variance of 2000 new batches", variance_of(fresh));
     check_close("divided by 4 / b, it is near 1", variance_of(fresh) * b / 4, 1.0, allowed);
 
-    step("The micro-batches could make four updates instead of one. Take the loss v^2 / 2 of one number v.");
+    step("Each micro-batch could make an update of its own. Take the loss v^2 / 2 of one number v.");
     note("The minimum is at v = 0. We begin at v = 1, with a learning rate of {}.", rate);
     const Scalar v = parameter(1.0);
     code(2);

@@ -40,7 +40,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     const Tensor x = toy::rows(), w = toy::weights();  // six rows of three numbers, and three weights
     const int n = setting("micro"), each = 6 / n;      // micro-batches, and rows in each of them
 
-    step("The full batch, and the sum of lesson 6. Micro-batches: {}, rows in each: {}.", n, each);
+    step("The full batch, and the undivided sum of lesson 6. Micro-batches: {}, rows in each: {}.", n, each);
     mean(matmul(x, w)).backward();
     const Array<real> full = w.grad().clone();
     w.zero_grad();
@@ -79,7 +79,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     compare("double", "as before", distances<double>(-0.2466, -0.5010, -1.4250));
     compare("float", "short", distances<float>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096));
     compare("double", "short", distances<double>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096));
-    note("Short: numbers with few binary digits, such as -505/2048. They are stored without rounding.");
+    note("A short number has few binary digits, such as -505/2048, and is stored without rounding.");
     check_equal("one sum: the bits of the full batch", far.column("one sum"), std::vector<double>(4));
 
     ask("same-bits");
@@ -90,7 +90,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     show("elements of w.grad", once.size(), "largest difference", furthest(parts, once));
     check_equal("4 x 250 rows equal 1000 rows, bit for bit", parts, once);
 
-    step("The same by BLAS, a library for products. It chooses the order of additions.");
+    step("We compute the same with BLAS, a library for products, which chooses the order of additions.");
     const Products chosen = products();
     auto kinds = table({"products", "elements that differ", "largest difference"});
     set_products(Products::blas);

@@ -66,8 +66,8 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     graph("unequal", "How much one row counts in a mean of means, and with the right weights", shares);
 
     step("How wrong was the mean of the two means? There is a formula for its error.");
-    note("A mean of means gives large micro-batches too little weight: it is too small if g grows with b.");
-    note("The covariance measures this: Cov(b, g) is the mean of (b - mean of b) (g - mean of g).");
+    note("Rows of large micro-batches count too little: if g grows with b, the mean of means is too small.");
+    note("The covariance measures how g grows with b: the mean of (b - mean of b) (g - mean of g).");
     std::vector<double> error, formula;
     for (std::size_t j = 0; j < 3; ++j) {
         const double mean_b = (first + second) / 2.0, mean_g = (g[0][j] + g[1][j]) / 2;
@@ -99,7 +99,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     show("gradient of the window", scaled(v, -1));
     check_close("it is the full batch", scaled(v, -1), toy::mean_of_rows, toy::bound(15));  // 15 roundings
 
-    step("Does it work for all sizes? Each of the five gaps between rows is cut or not: 32 ways.");
+    step("Does it work for all sizes? Each of the five gaps between rows is cut or not. This gives 32 ways.");
     const auto by_window = [&](const Sizes& cut) {
         const Tensor u = zeros({3});
         return window_gradient(u, [&](Window<real>& all) {

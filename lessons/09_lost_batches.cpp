@@ -46,7 +46,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     const Array<real> full = grad(mean(matmul(x, w)), {w}).front();
     show("full batch", full);
 
-    step("This listing was published on a web page. It calls backward() after all micro-batches.");
+    step("This listing was published on a web page. It calls backward() after the last micro-batch.");
     const std::vector<Tensor> micros = split(x, each);
     Tensor loss, total = Array<real>::zeros({}, options().device);
     code(3);
@@ -86,7 +86,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     check_close("w.grad is the full batch", w.grad(), toy::mean_of_rows, toy::bound(15));  // 15 roundings
 
     ask("stored-losses");
-    note("Counted on a layer of 64 units, with 16 items in each micro-batch.");
+    note("We count the bytes for a layer of 64 units, with 16 items in each micro-batch.");
     auto stored = table({"stored losses", "bytes kept", "full batch keeps", "graph nodes"});
     for (const int k : {1, 4, 16})
         stored.row(k, held(at_the_end, k).kept, held(full_batch, k).kept, held(at_the_end, k).nodes);
@@ -100,7 +100,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     code(1);
     for (const Tensor& micro : micros) window.add(Loss(matmul(micro, w)));
     show("w.grad", w.grad());
-    note("The window gives the bits of the full batch, which PyTorch does not promise.");
+    note("The window computes the same bits as the full batch. PyTorch does not promise this.");
     check_equal("w.grad has the bits of the full batch", w.grad(), full);
     auto soon = table({"micro-batches", "bytes kept", "graph nodes", "peak bytes", "peak if stored"});
     for (const int k : {2, 4, 16}) {

@@ -32,7 +32,7 @@ static std::vector<std::pair<std::string, Trained>> all_rules(const Plan& plan) 
 LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
     const int images = setting("items");
 
-    step("A published program trains with {} images. It takes 16 at a time.", images);
+    step("A published program trains with {} images. It takes 16 images at a time.", images);
     note("An update has N = 4 micro-batches, instead of one batch of 64 images.");
     note("It also makes an update after the last micro-batch of an epoch, so that no image is lost:");
     note("if (batch + 1) % N == 0 or batch + 1 == len(dataloader):");
@@ -85,7 +85,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     const int few = n + left;  // rows of a small epoch
     ask("updates-with-carry", "rows", few, "all", 2 * few, "right", 2 * few / n, "half", few / 4.0);
-    note("We give row i the loss w_i. SGD with the rate 1, from w = 0, then measures its weight as -w_i.");
+    note("Row i has the loss w_i. SGD with the rate 1 starts at w = 0. So -w_i is how much row i counts.");
     auto counts = table({"rule", "updates", "weight of each row in two epochs"});
     for (const auto& [name, trained] : all_rules(plan_of_rows(few))) {
         std::vector<double> weights;
@@ -95,7 +95,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     const std::int64_t items = 48 + 2 * few;
     ask("which-rule", "items", items, "rest", 2 * left, "left", left);
-    note("off: the largest distance from the large batches, after 1 and 5 epochs.");
+    note("off: the largest difference from the weights of the large batches, after 1 and 5 epochs.");
     auto ends = table({"rule", "updates", "weights after 5 epochs", "off after 1", "after 5"});
     const auto trained = all_rules(plan_of_items(items));
     const Trained& large = trained.front().second;

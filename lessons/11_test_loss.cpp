@@ -36,7 +36,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
     }
 
     ask("one-of-the-last", "size", size, "ratio", size / 16, "batches", batches.size());
-    note("backward() computes the weights of images, as multiples of 1/10000:");
+    note("backward() computes the weight of each image in the test loss, in units of 1/10000:");
     code(3);
     const auto weights_of = [&](std::int64_t at_a_time) {
         losses.zero_grad();
@@ -64,7 +64,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
         estimates.row(at_a_time, result, result - mean(losses));
     }
 
-    step("How large is the error? The last batch has the mean h, and all images have the mean m.");
+    step("How large is the error? h is the mean of the last batch, and m is the mean of all images.");
     note("The error of the mean of means is (h - m) (1 - 16 / {}) / {}.", size, batches.size());
     const double h = mean(last_16).item(), m = mean(losses).item();
     const double by_size = mean_of_means(batches).item();

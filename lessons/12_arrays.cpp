@@ -31,9 +31,9 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
 
     step("Here are three arrays. Their shapes are ({}, 2), (2, 2) and (2).", n);
     show("X", X, "W", W, "b", b);
-    note("Row i, column j of the product X W is row i of X times column j of W, added up.");
+    note("The number in row i, column j of X W is the sum of row i of X times column j of W.");
 
-    step("b of shape (2) is added to X W of shape ({}, 2). So b is repeated in each row.", n);
+    step("b has the shape (2), and X W has the shape ({}, 2). So b is added to each row.", n);
     code(2);
     const Tensor Y = matmul(X, W) + b;
     sum(Y).backward();
@@ -66,7 +66,7 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
     check_equal("V.grad = X^T G", V.grad(), matmul(X, Tensor(G), {.transpose_a = true}));
     check_equal("X.grad = G V^T", X.grad(), matmul(Tensor(G), V, {.transpose_b = true}));
 
-    step("A column of shape (3, 1) times a vector of shape (3), element by element.");
+    step("We multiply a column of shape (3, 1) by a vector of shape (3), element by element.");
     note("Broadcasting: write one shape below the other, aligned on the right.");
     note("A size of 1, or a missing size, is repeated. All other sizes must be equal.");
     const Tensor column = array_of({3, 1}, {1, 2, 3}), vector = array_of({3}, {10, 20, 30});
@@ -94,7 +94,7 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
     show("numbers of p.grad", values(p.grad()), "numbers of q.grad", values(q.grad()));
     check("the shapes of p and q", p.grad().shape() == p.shape() && q.grad().shape() == q.shape());
 
-    step("The same engine for single numbers. The loss is now the sum of the squares of X W + b.");
+    step("The same engine works for single numbers. Now the loss is the sum of the squares of X W + b.");
     for (const Tensor& array : {X, W, b}) array.zero_grad();
     code(1);
     sum(pow(matmul(X, W) + b, 2)).backward();
