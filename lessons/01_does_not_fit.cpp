@@ -19,7 +19,8 @@ LESSON() {
         const auto of_items = std::lround(items * per_item), of_fixed = std::lround(fixed);
         parts.row(items, of_fixed, of_items, of_fixed + of_items);
     }
-    check_close("the line goes through both numbers", fixed + 4 * per_item, batch_of_4, 1e-9);
+    check_close("the line goes through both numbers", {fixed + 4 * per_item, fixed + per_item},
+                {batch_of_4, one_at_a_time}, 1e-9);
     note("Only the memory for the items becomes smaller. All four items still contribute to the update.");
 
     step("Our batch has six rows of three numbers. w has three weights. Only two rows fit into memory.");

@@ -15,7 +15,7 @@ LESSON(learning_rate(0.1, 0.01, 1)) {
     const Tensor loss = mean(y);
     show("y", y, "loss", loss);
     note("Training makes the loss smaller. This loss does not measure an error. It is easy to compute.");
-    check_close("the loss is -3.97205 / 6", loss, -3.97205 / 6, roundings(12) * 2);  // 12 roundings below 2
+    check_close("the loss is -3.97205 / 6", loss, -3.97205 / 6, roundings(12) * 2);  // numbers below 2
 
     ask("the-gradient");
     code(1);

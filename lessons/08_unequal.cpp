@@ -86,7 +86,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     const Tensor even = Array<real>({6, 1}, {1, 0, 0, 1, 1, 1}, options().device);
     show("mean of the three means", mean_of_means(even, one, {1, 2, 3}));
     show("mean of the six rows", grad(mean(matmul(even, one)), {one}).front());
-    check_close("both are 4/6", mean_of_means(even, one, {1, 2, 3}), {4.0 / 6}, roundings(12));  // at most 12
+    check_close("both are 4/6", mean_of_means(even, one, {1, 2, 3}), {4.0 / 6}, roundings(12));
 
     ask("unknown-total");
     const Tensor v = zeros({3});

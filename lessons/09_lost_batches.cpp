@@ -61,7 +61,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     ask("which-gradient", "n", n);
     show("total", total, "w.grad", w.grad());
     note("The listing logs the total, which is right. Micro-batches lost: {} of {}.", n - 1, n);
-    check_close("the total is the loss of six rows", total, -3.97205 / 6, roundings(12) * 2);  // 12, below 2
+    check_close("the total is the loss of six rows", total, -3.97205 / 6, roundings(12) * 2);
     check("w.grad is another gradient", furthest(w.grad(), full) > 0.1);
     graph("lost-batches", "Nothing comes back from the losses that the listing only adds", [&](Picture& p) {
         const Tensor v = toy::weights();

@@ -36,7 +36,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
     }
 
     ask("one-of-the-last", "size", size, "ratio", size / 16, "batches", batches.size());
-    note("backward() computes the weight of each image in the test loss, in units of 1/10000:");
+    note("backward() computes the weight of each image, in units of 1/10000:");
     code(3);
     const auto weights_of = [&](std::int64_t at_a_time) {
         losses.zero_grad();

@@ -101,8 +101,7 @@ LESSON(equal_micro_batches({2, 3})) {
                 roundings(384) * n);  // 24 roundings of numbers up to 0.8 n, divided by 0.05
 
     ask("decay", "n", n, "kept", std::pow(0.95, n), "linear", 1 - 0.05 * n);  // 0.05: 0.1 times 0.5
-    const auto one = [] { return parameter(Array<real>::full({1}, real(1), options().device)); };
-    const Tensor a = one(), b = one();
+    const Tensor a = parameter(Array<real>({1}, {1}, options().device)), b = parameter(a.value().clone());
     Sgd<real> each_micro_batch({a}, {.learning_rate = 0.1, .weight_decay = 0.5});
     Sgd<real> each_update({b}, {.learning_rate = 0.1, .weight_decay = 0.5});
     code(3);

@@ -50,7 +50,7 @@ LESSON(one_of("micro", "micro-batches with the same gradient", 4, {4, 9, 16})) {
     auto opposite = table({"g = +1/2, -1/2", "v / 0.001", "w"});
     opposite.row("Adam", squares_in_v(adam), w);
     opposite.row("AdamA", squares_in_v(adam_a), folded);
-    check_close("v: 0 and 1/2", opposite.column("v / 0.001"), {0.0, 0.5}, roundings(8));  // 8 in all
+    check_close("v: 0 and 1/2", opposite.column("v / 0.001"), {0.0, 0.5}, roundings(8));
 
     ask("when-they-agree", "n", n, "root", std::lround(std::sqrt(n)));
     const Tensor v = zeros({1}), folded_v = zeros({1});
@@ -65,7 +65,7 @@ LESSON(one_of("micro", "micro-batches with the same gradient", 4, {4, 9, 16})) {
     on_each.step();
     auto agreeing = table({say("g = 1/{}, {} times", n, n), "v / 0.001", "step / rate"});
     agreeing.row("Adam", squares_in_v(on_the_sum), -double(v.item()) / 0.1);
-    agreeing.row("AdamA", squares_in_v(on_each), -double(folded_v.item()) / 0.1);  // 20 for each of n
+    agreeing.row("AdamA", squares_in_v(on_each), -double(folded_v.item()) / 0.1);  // 20 roundings each
     check_close("v: 1 and 1/N", agreeing.column("v / 0.001"), {1.0, 1.0 / n}, roundings(4 * n));
     check_close("1 and sqrt(N)", agreeing.column("step / rate"), {1.0, std::sqrt(n)}, n * roundings(20));
     note("AdamA is another optimizer, so it needs another learning rate.");

@@ -49,7 +49,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
         const bool updated = wrapped.step(each);
         calls.row(x, updated, gradient(w), w);  // gradient() gives "-" if w has none
     }
-    check_close("w is 0.02 times 102", w, 2.04, roundings(20) * 2.04);  // the gradient is -102; fewer than 20
+    check_close("w is 0.02 times 102", w, 2.04, roundings(20) * 2.04);  // 102 is the length of the gradient
 
     ask("only-skips", "n", n, "sum", 2.04 * n, "part", 2.04 / n);
     const Tensor skipped = zeros({});

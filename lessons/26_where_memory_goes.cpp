@@ -116,5 +116,5 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
                       micro = measure("AFTER   accumulation", 256 / n, 1),
                       both = measure("AFTER   and checkpoints", 256 / n, 3);
     check("each needs less memory than the one before", before > micro && micro > both);
-    note("Memory is that beyond weights, gradients and averages. Time is the quickest of five, not checked.");
+    note("Weights, gradients and averages are not counted here. A time is the quickest of five runs.");
 }

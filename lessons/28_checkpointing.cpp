@@ -3,7 +3,7 @@
 #include "tower.hpp"
 
 struct Cost {
-    int begun;              // how often a layer began, over all layers
+    int begun;              // runs of layers that began
     std::size_t buffers;    // the most saved for backward at one time, each as large as x
     double peak;            // KiB, without the memory in use before
     std::vector<int> runs;  // of each layer

@@ -85,7 +85,7 @@ LESSON(one_of("ranks", "processes that share the batch", 3, {2, 3})) {
     auto early = table({"rank", "first", "second", "averaged too early", "averaged at the end"});
     for (int rank = 0; rank < p; ++rank)
         early.row(rank, firsts[rank], seconds[rank], ends[rank], first + second);
-    check_close("the mean over the ranks is right", mean_of(ends), first + second, 1e-6);  // as float
+    check_close("the mean over the ranks is right", mean_of(ends), first + second, 1e-6);  // of floats
 
     ask("the-log");
     const auto copies = on_ranks([&](ProcessGroup& ranks) {

@@ -43,7 +43,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {  // d
     };
     const int bytes = 3 * sizeof(real), one = by_all(1);  // of one micro-batch, each time
     note("w has three floats, or {} bytes. Bytes of one all-reduce over {} ranks: {}.", bytes, p, one);
-    note("That is 2 (P - 1) = {} times: per number, P - 1 ranks send a part and get the sum.", one / bytes);
+    note("That is 2 (P - 1) = {} times w: P - 1 ranks send parts, and P - 1 ranks get sums.", one / bytes);
 
     ask("bytes", "p", p, "one", one, "right", 8 * one, "own", 8 * bytes, "all", 8 * p * one);
     auto bytes_of = table({"micro-batches", "once, bytes", "each time, bytes"});

@@ -28,10 +28,9 @@ EXCEPTIONS = [
 def pieces(path, text):
     """(line, comment, literal or sentence of a page)"""
     if path.suffix == ".md" or path.name == "mistakes.txt":
-        if path.suffix == ".md":
-            prose = re.sub(r"(?ms)^( *)(```|~~~).*?^\1\2|`[^`]*`", lambda code: re.sub(r"[^\n]", "_", code.group()), text)
-        else:
-            prose = re.sub(r"(?m)^[-+ #=].*", "", text)
+        if path.name == "mistakes.txt":
+            text = re.sub(r"(?m)^[-+ #=].*", "", text)  # names of mistakes and lines of code
+        prose = re.sub(r"(?ms)^( *)(```|~~~).*?^\1\2|`[^`]*`", lambda code: re.sub(r"[^\n]", "_", code.group()), text)
         for match in re.finditer(r"(?:[^\n|]|\n(?!\s*(?:\n|[-*|#>]|\d+\.)))+", prose):  # a paragraph, an item of a list, a cell of a table
             yield prose.count("\n", 0, match.start()) + 1, match.group().strip(" \n-*>")
         return

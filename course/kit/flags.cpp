@@ -113,11 +113,11 @@ std::string repeat_flags(const Flags& flags) {
 
 std::vector<std::string> arguments(const Flags& flags) {
     std::vector<std::string> words;
-    const std::pair<bool, const char*> all[] = {{flags.step, "--step"},       {flags.no_step, "--no-step"},
-                                                {flags.present, "--present"}, {flags.json, "--json"},
-                                                {flags.plain, "--plain"},     {flags.ascii, "--ascii"},
-                                                {flags.quiet, "--quiet"},     {flags.yes, "--yes"}};
-    for (const auto& [given, name] : all)
+    const std::pair<bool, const char*> switches[] = {
+        {flags.step, "--step"},   {flags.no_step, "--no-step"}, {flags.present, "--present"},
+        {flags.json, "--json"},   {flags.plain, "--plain"},     {flags.ascii, "--ascii"},
+        {flags.quiet, "--quiet"}, {flags.yes, "--yes"}};
+    for (const auto& [given, name] : switches)
         if (given) words.emplace_back(name);
     words.push_back(fmt::format("--from={}", flags.from));
     if (!flags.device.empty()) words.push_back(fmt::format("--device={}", flags.device));
