@@ -79,4 +79,4 @@ def check(run):
         updates = Fraction(row["half-life, items"]) / 64
         run.close("half is left", 0.95 ** float(updates), Fraction(1, 2), Fraction(1, 10**9))
         run.close("half-life, updates", row["half-life, updates"], updates * 64 / items, Fraction(1, 10**9))
-    run.close("beta2 of one item", Fraction(run.answer("each update has one item")) ** 64, Fraction(95, 100), Fraction(2, 1000))
+    run.close("beta2 of one item", Fraction(run.answer("Each update now has one item")) ** 64, Fraction(95, 100), Fraction(2, 1000))

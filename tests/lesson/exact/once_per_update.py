@@ -48,7 +48,7 @@ def check(run):
 
     run.close("clipped once", run.shown("clipped once"), once(two, 1), ROUNDED)
     run.close("the full batch", run.shown("the full batch, clipped"), once(two, 1), ROUNDED)
-    assert abs(float(once(two, 1)[0]) - float(run.answer("is its first component"))) < 0.01
+    assert abs(float(once(two, 1)[0]) - float(run.answer("first component of the clipped gradient"))) < 0.01
     for limit, name, gradients, divisor in ((Fraction(1), "limit 1", two, 1), (half, "limit 0.5", toy, 3)):
         ways = [once(gradients, limit), each_time(gradients, limit, divisor)[0], mean_of_clipped(gradients, limit)]
         for row, gradient in zip(run.table(name, "gradient"), ways, strict=True):

@@ -47,7 +47,7 @@ def check(run):
         run.close("the mean of the means", row["mean of the means"], truth + error[at_a_time], bound)
         run.close("the error", row["minus the mean of all"], error[at_a_time], bound)
     assert error[16] == 0 < error[size]
-    assert run.answer("Which result is larger") == f"the one with {size}"
+    assert run.answer("Which result is larger") == f"the result with {size} images"
 
     assert error[size] == (hard - truth) * (1 - Fraction(16, size)) / len(batches[size])
     run.close("the formula", run.shown("the error by the formula"), error[size], bound)
