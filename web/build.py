@@ -71,7 +71,7 @@ def lessons(folder):
     programs = sorted(path for path in folder.glob("lesson_[0-9]*") if path.is_file() and not path.suffix)
     if not programs:
         sys.exit(f"no lessons in {folder}")
-    return [{"number": int(path.name[7:9]), "events": events(path)} for path in programs]
+    return [{"number": int(path.name[7:9]), "slug": path.name[10:].replace("_", "-"), "events": events(path)} for path in programs]
 
 
 def main():

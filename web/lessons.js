@@ -1,7 +1,7 @@
 // Shows the recorded lessons step by step with questions, as a sheet for printing, or in front of a class.
 
-const LIVE = { 4: "part=noise", 5: "part=toy&cuts=6&divide=1", 6: "part=toy&cuts=2,2,2&divide=0", 7: "part=toy&cuts=2,2,2&divide=1", 10: "part=toy&cuts=4,2&divide=1",
-  19: "part=chain", 20: "part=chain", 21: "part=chain" };  // the experiment of the page that a lesson links to
+const LIVE = { "full-batch": "part=toy&cuts=6&divide=1", "why-a-large-batch": "part=noise", "forgot-to-divide": "part=toy&cuts=2,2,2&divide=0",
+  "divide": "part=toy&cuts=2,2,2&divide=1", "unequal": "part=toy&cuts=4,2&divide=1", "checkpointing": "part=chain", "the-best-schedule": "part=chain" };  // the experiment of the page that a lesson links to
 const answered = new Set();  // the predictions that the learner answered in this visit, as "lesson/number"
 const hands = new Map();     // for each option of a prediction, the number of learners who raised a hand
 
@@ -41,7 +41,7 @@ function showLesson() {
     } else shown.push(...told(event));
   }
   fold();
-  if (LIVE[lesson.number] && state.step === steps && !open) shown.push(make("p", {}, make("a", { href: `#${LIVE[lesson.number]}` }, "Try it yourself, with the engine")));
+  if (LIVE[lesson.slug] && state.step === steps && !open) shown.push(make("p", {}, make("a", { href: `#${LIVE[lesson.slug]}` }, "Try it yourself, with the engine")));
   $("talk").replaceChildren(...shown);
   $("back-step").hidden = state.step === 1;
   $("next-step").hidden = open || state.step >= steps;

@@ -30,14 +30,14 @@ function ask(name, ...values) {
 
 // ---- the state, which the link contains -------------------------------------------------------------------------
 
-const state = { part: "toy", toy: null, lesson: 5, step: 1, present: 0, keep: null, size: 8, seed: 0 };
+const state = { part: "toy", toy: null, lesson: 1, step: 1, present: 0, keep: null, size: 8, seed: 0 };
 
-function tensor(number, name) {
-  const lesson = recorded.find((one) => one.number === number);
+function tensor(slug, name) {
+  const lesson = recorded.find((one) => one.slug === slug);
   return lesson && lesson.events.find((event) => event.event === "tensor" && event.name === name);
 }
 function courseToy() {
-  return { x: tensor(5, "x").values.flat(), w: tensor(5, "w").values, cuts: [2, 2, 2], divide: 0, at: 3 };
+  return { x: tensor("full-batch", "x").values.flat(), w: tensor("full-batch", "w").values, cuts: [2, 2, 2], divide: 0, at: 3 };
 }
 
 function link() {
