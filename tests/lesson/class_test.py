@@ -1,4 +1,4 @@
-"""Tests ./learn class with files of answers, some of them broken. Usage: class_test.py LEARN_RUNNER"""
+"""Tests ./learn class with files of answers, some of them broken."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-from terminal_driver import clean_environment, run_tests
+from terminal_driver import RUNNER, clean_environment, run_tests
 
 HEADING = "what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion"
 SIX = ("b", "6", "6 is the number of rows, and each mean has divided by 2 of them.")
@@ -20,8 +20,8 @@ def tried(how, which="", given="", sentence=""):
 
 
 class Class:
-    def __init__(self, runner, **learners):
-        self.folder, self.runner = tempfile.TemporaryDirectory(), runner
+    def __init__(self, **learners):
+        self.folder = tempfile.TemporaryDirectory()
         self.pupils, self.work = self.folder.name + "/pupils", self.folder.name + "/work"
         os.mkdir(self.pupils)
         for name, lines in learners.items():
@@ -39,17 +39,17 @@ class Class:
             file.write("".join(line + "\n" for line in lines))
 
     def run(self, *words):
-        return subprocess.run([self.runner, "class", *(words or [self.pupils])], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        return subprocess.run([*RUNNER, "class", *(words or [self.pupils])], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               check=False, timeout=60, env=clean_environment(TALLY_WORK=self.work))
 
 
-def three(runner):
-    return Class(runner, anna=[tried("wrong", *SIX), tried("right", "a", "3")], ben=[tried("wrong", *SIX), tried("wrong", *TWO), NOT_DIVIDED],
+def three():
+    return Class(anna=[tried("wrong", *SIX), tried("right", "a", "3")], ben=[tried("wrong", *SIX), tried("wrong", *TWO), NOT_DIVIDED],
                  carl=[tried("right", "a", "3")])
 
 
-def test_most_frequent_mistake_is_first(runner):
-    with three(runner) as a_class:
+def test_most_frequent_mistake_is_first():
+    with three() as a_class:
         result = a_class.run()
         said = " ".join(result.stdout.split())
         assert result.returncode == 0 and result.stderr == "", result
@@ -59,8 +59,8 @@ def test_most_frequent_mistake_is_first(runner):
         assert all(len(line) <= 80 for line in result.stdout.splitlines()[:-1])
 
 
-def test_picture(runner):
-    with three(runner) as a_class:
+def test_picture():
+    with three() as a_class:
         picture = a_class.folder.name + "/slides/class.svg"
         assert a_class.run(a_class.pupils, "-o", picture).returncode == 0
         for path in (picture, a_class.work + "/class.svg"):
@@ -77,15 +77,15 @@ def test_picture(runner):
         assert os.path.exists(a_class.work + "/class.svg")
 
 
-def test_json(runner):
-    with three(runner) as a_class:
+def test_json():
+    with three() as a_class:
         rows = [json.loads(line) for line in a_class.run(a_class.pupils, "--json").stdout.splitlines()]
         assert [(row["slug"], row["which"], row["learners"], row["of"]) for row in rows] == \
             [("divide", "b", 2, 3), ("divide", "not_divided", 1, 1), ("divide", "c", 1, 3)], rows
 
 
-def test_broken_files_are_reported_and_the_others_count(runner):
-    with three(runner) as a_class:
+def test_broken_files_are_reported_and_the_others_count():
+    with three() as a_class:
         before = a_class.run().stdout.splitlines()
         a_class.write("rubbish", "\x00\x01 no answers", "")
         a_class.write(".hidden", "not looked at")
@@ -98,15 +98,15 @@ def test_broken_files_are_reported_and_the_others_count(runner):
         assert open(a_class.pupils + "/rubbish", encoding="utf-8").read().startswith("\x00"), "the files in the folder are unchanged"
 
 
-def test_a_learner_may_be_a_folder(runner):
-    with Class(runner) as a_class:
+def test_a_learner_may_be_a_folder():
+    with Class() as a_class:
         a_class.write("anna/answers", HEADING, tried("wrong", *SIX))
         a_class.write("ben/work/answers", HEADING, tried("wrong", *SIX))
         assert "2 of 2" in a_class.run().stdout
 
 
-def test_missing_or_empty_folder(runner):
-    with Class(runner) as a_class:
+def test_missing_or_empty_folder():
+    with Class() as a_class:
         result = a_class.run()
         assert result.returncode == 77 and "no answers in" in result.stderr and result.stdout == "", result
         result = a_class.run(a_class.pupils + "/nowhere")
@@ -121,4 +121,4 @@ def test_missing_or_empty_folder(runner):
 
 
 if __name__ == "__main__":
-    run_tests(sys.modules[__name__], os.path.abspath(sys.argv[1]))
+    run_tests(sys.modules[__name__])

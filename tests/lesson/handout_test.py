@@ -1,4 +1,4 @@
-"""Tests the sheets of ./learn handout. The students' sheet must have no answers. Usage: handout_test.py LEARN_RUNNER"""
+"""Tests the sheets of ./learn handout. The students' sheet must have no answers. Usage: handout_test.py BUILD"""
 
 import html
 import json
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from html.parser import HTMLParser
 
-from terminal_driver import clean_environment, run_tests
+from terminal_driver import RUNNER, clean_environment, given_build, run_tests
 
 
 class Paper(HTMLParser):
@@ -40,8 +40,8 @@ class Paper(HTMLParser):
 
 
 class Desk:
-    def __init__(self, runner):
-        self.runner, self.folder = runner, tempfile.TemporaryDirectory()
+    def __init__(self, build):
+        (self.root, self.environment), self.folder = given_build(build), tempfile.TemporaryDirectory()
         self.work = self.folder.name + "/work"
 
     def __enter__(self):
@@ -49,10 +49,11 @@ class Desk:
 
     def __exit__(self, *_):
         self.folder.cleanup()
+        self.root.cleanup()
 
     def run(self, *words):
-        return subprocess.run([self.runner, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300,
-                              env=clean_environment(TALLY_WORK=self.work))
+        return subprocess.run([*RUNNER, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300,
+                              env=clean_environment(**self.environment, TALLY_WORK=self.work))
 
     def sheets(self, *words):
         result = self.run("handout", *words)
@@ -71,9 +72,9 @@ def one_line(text):
     return " ".join(text.split())
 
 
-def test_only_the_teachers_sheet_has_answers(runner):
+def test_only_the_teachers_sheet_has_answers(build):
     slugs = ["full-batch", "forgot-to-divide", "unequal", "where-memory-goes"]
-    with Desk(runner) as desk:
+    with Desk(build) as desk:
         questions, answers = desk.sheets(*slugs)
         for slug in slugs:
             events = desk.told(slug)
@@ -90,8 +91,8 @@ def test_only_the_teachers_sheet_has_answers(runner):
             assert all(one_line(event["text"]) in answers.words for event in after), slug
 
 
-def test_students_sheet_has_only_questions_after_the_first_question(runner):
-    with Desk(runner) as desk:
+def test_students_sheet_has_only_questions_after_the_first_question(build):
+    with Desk(build) as desk:
         questions, _ = desk.sheets("forgot-to-divide")
         events = desk.told("forgot-to-divide")
         first = asked(events)[0]["step"]
@@ -102,24 +103,24 @@ def test_students_sheet_has_only_questions_after_the_first_question(runner):
         assert "img" not in questions.source.split("</style>")[1], "a picture would show the gradients"
 
 
-def test_numbers_of_the_toy_are_those_of_its_lesson(runner):
-    with Desk(runner) as desk:
+def test_numbers_of_the_toy_are_those_of_its_lesson(build):
+    with Desk(build) as desk:
         toy = {event["name"]: one_line(event["text"]) for event in desk.told("full-batch") if event["event"] == "tensor" and event["step"] == 1}
         for slug, times in (("divide", 1), ("full-batch", 1), ("one-number", 0)):
             questions, _ = desk.sheets(slug)
             assert questions.words.count(toy["x"]) == times and questions.words.count(toy["w"]) >= times, slug
 
 
-def test_pictures_have_alternative_texts(runner):
-    with Desk(runner) as desk:
+def test_pictures_have_alternative_texts(build):
+    with Desk(build) as desk:
         _, answers = desk.sheets("divide")
         drawn = [event["svg"] for event in desk.told("divide") if event["event"] == "graph"]
         told = [html.unescape(re.search(r"<desc[^>]*>(.*?)</desc>", svg, re.S)[1]) for svg in drawn]
         assert told and answers.alternatives == told, (answers.alternatives, told)
 
 
-def test_the_seed_shuffles_the_options_on_paper(runner):
-    with Desk(runner) as desk:
+def test_the_seed_shuffles_the_options_on_paper(build):
+    with Desk(build) as desk:
         orders = set()
         for seed in ("0", "1", "2", "3"):
             questions, answers = desk.sheets("full-batch", "--seed", seed)
@@ -130,8 +131,8 @@ def test_the_seed_shuffles_the_options_on_paper(runner):
         assert len(orders) > 1
 
 
-def test_paths_of_the_sheets(runner):
-    with Desk(runner) as desk:
+def test_paths_of_the_sheets(build):
+    with Desk(build) as desk:
         result = desk.run("handout", "7", "divide")
         assert result.stdout.split() == ["wrote", f"{desk.work}/handouts/divide.html", "wrote", f"{desk.work}/handouts/divide.answers.html"], result
         own = desk.folder.name + "/monday/group a.html"
@@ -142,8 +143,8 @@ def test_paths_of_the_sheets(runner):
         assert re.findall(r"<h1>Lesson (\d+)", paper.source) == ["7", "6"]
 
 
-def test_parameters_are_set_only_in_lessons_that_declare_them(runner):
-    with Desk(runner) as desk:
+def test_parameters_are_set_only_in_lessons_that_declare_them(build):
+    with Desk(build) as desk:
         assert desk.run("handout", "6", "--micro", "6").returncode == 0
         source = Paper(desk.work + "/handouts/forgot-to-divide.html").source
         assert "The toy: six rows x" in source and "Micro-batches: 6, rows in each: 1." in source, source
@@ -151,8 +152,8 @@ def test_parameters_are_set_only_in_lessons_that_declare_them(runner):
         assert result.returncode == 2 and "--micro: this lesson has no such parameter" in result.stderr, result
 
 
-def test_all_lessons_that_can_run_here(runner):
-    with Desk(runner) as desk:
+def test_all_lessons_that_can_run_here(build):
+    with Desk(build) as desk:
         result = desk.run("handout")
         listed = [json.loads(line) for line in desk.run("list", "--json").stdout.splitlines()]
         paper = Paper(desk.work + "/handouts/lessons.html")
@@ -161,8 +162,8 @@ def test_all_lessons_that_can_run_here(runner):
         assert result.returncode == 0 and shown + left_out == len(listed) and shown > 15, result
 
 
-def test_errors(runner):
-    with Desk(runner) as desk:
+def test_errors(build):
+    with Desk(build) as desk:
         for words, code, why in ((["nonsense-lesson"], 2, "no lesson"), (["7", "-o", desk.folder.name + "/x.pdf"], 2, "must end in .html"),
                                  (["7", "--present", "--no-step"], 2, "")):
             result = desk.run("handout", *words)

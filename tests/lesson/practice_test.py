@@ -1,4 +1,4 @@
-"""Tests exercises: wrong, broken and right answers, hints, and beginning again. Usage: practice_test.py LEARN_RUNNER"""
+"""Tests exercises: wrong, broken and right answers, hints, and beginning again. Usage: practice_test.py BUILD"""
 
 import json
 import os
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from terminal_driver import Terminal, clean_environment, have_terminals, run_tests
+from terminal_driver import RUNNER, Terminal, clean_environment, given_build, have_terminals, run_tests
 
 ANSWER = re.compile(r"^(?:void|int|double|std::|Tensor|Numbers).*?^}$", re.M | re.S)
 
@@ -24,21 +24,23 @@ EXERCISES = len(list(ROOT.glob("exercises/[0-9]*")))
 class Learner:
     """Runs ./learn for a learner with a folder for this test."""
 
-    def __init__(self, runner):
-        self.folder = tempfile.TemporaryDirectory()
-        self.work, self.runner = self.folder.name + "/work", runner
+    def __init__(self, build):
+        self.folder, (self.root, self.environment) = tempfile.TemporaryDirectory(), given_build(build)
+        self.work = self.folder.name + "/work"
+        self.environment["TALLY_WORK"] = self.work
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.folder.cleanup()
+        self.root.cleanup()
 
     def run(self, *words, stdout=subprocess.PIPE, no_file_over=None, **environment):
         """Runs the runner. no_file_over limits the size of files in bytes, which simulates a full disk."""
         full = [] if no_file_over is None else [sys.executable, "-c", FULL_DISK, str(no_file_over)]
-        return subprocess.run([*full, self.runner, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False,
-                              timeout=300, cwd=self.folder.name, env=clean_environment(TALLY_WORK=self.work, **environment))
+        return subprocess.run([*full, *RUNNER, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False,
+                              timeout=300, cwd=self.folder.name, env=clean_environment(**self.environment, **environment))
 
     def path(self, stem):
         return f"{self.work}/exercises/{stem}.cpp"
@@ -80,8 +82,8 @@ def check_divide(learner, body, before="", after=""):
     return result
 
 
-def test_the_first_check_writes_the_file(runner):
-    with Learner(runner) as learner:
+def test_the_first_check_writes_the_file(build):
+    with Learner(build) as learner:
         first = learner.run("check")
         assert first.returncode == 77 and "work/exercises/set_or_add.cpp is your file" in words_of(first.stdout), first
         again = learner.run("check")
@@ -89,8 +91,8 @@ def test_the_first_check_writes_the_file(runner):
         assert not os.path.exists(learner.work + "/answers"), "the first check is not a try"
 
 
-def test_a_known_mistake_is_explained(runner):
-    with Learner(runner) as learner:
+def test_a_known_mistake_is_explained(build):
+    with Learner(build) as learner:
         learner.run("check", "divide")
         result = learner.run("check", "divide")
         assert result.returncode == 1, result
@@ -103,15 +105,15 @@ def test_a_known_mistake_is_explained(runner):
         assert "(seed 7)" in learner.run("check", "divide", "--seed", "7").stdout
 
 
-def test_an_unknown_mistake_shows_the_numbers(runner):
-    with Learner(runner) as learner:
+def test_an_unknown_mistake_shows_the_numbers(build):
+    with Learner(build) as learner:
         result = check_divide(learner, "    for (const Tensor& m : split(x, size)) (mean(matmul(m, w)) * 0.7).backward();")
         assert result.returncode == 1 and "not a mistake that this exercise knows" in words_of(result.stdout) and "2.1 times too large" in result.stdout, result
         assert learner.log() == ["divide wrong"]
 
 
-def test_other_right_answers_pass(runner):
-    with Learner(runner) as learner:
+def test_other_right_answers_pass(build):
+    with Learner(build) as learner:
         result = check_divide(learner, "    const auto all = static_cast<double>(x.shape()[0]);\n"
                                        "    for (const Tensor& m : split(x, size)) (sum(matmul(m, w)) / all).backward();")
         assert result.returncode == 0 and "[ok] divide: 8 cases" in result.stdout and "Next: ./learn check set-or-add" in result.stdout, result
@@ -129,8 +131,8 @@ def test_other_right_answers_pass(runner):
         assert os.path.exists(learner.path("newest_first")), "the next exercise that has not passed"
 
 
-def test_compiler_errors_are_shown_in_the_learners_file(runner):
-    with Learner(runner) as learner:
+def test_compiler_errors_are_shown_in_the_learners_file(build):
+    with Learner(build) as learner:
         for body, line, sentence in (("    Tensor loss = mean(x)\n    loss.backward();", 4, "end of the line before"), ("    losss.backward();", 3, "nothing of this name"),
                                      ("    Tensor loss = w.bakward();", 3, "A tensor has no member bakward"), ("    int n = std::string(\"a\");", 3, "not the type that is required"),
                                      ("    matmul(3, w);", 3, "takes such arguments"), ("    for (;;) {", 4, "brace"),
@@ -149,8 +151,8 @@ def test_compiler_errors_are_shown_in_the_learners_file(runner):
         assert ", line 3" in in_ours.stdout and "checkpoint([]" in in_ours.stdout, in_ours.stdout
 
 
-def test_members_of_a_given_type_are_listed(runner):
-    with Learner(runner) as learner:
+def test_members_of_a_given_type_are_listed(build):
+    with Learner(build) as learner:
         for slug, wrong, sentence in (("sixteen-bits", "void add(Sum& to, float x) { to.summe = x; }", "The members of Sum are sum and lost."),
                                       ("scalar-engine", "void backward(const Value& y) { y->grad = 1; }", "The members of Node are value, gradient, inputs, backward and id."),
                                       ("scalar-engine", "void backward(const Value& y) { y.gradient = 1; }", "A Value is a pointer. Write -> instead of the dot.")):
@@ -159,8 +161,8 @@ def test_members_of_a_given_type_are_listed(runner):
             assert result.returncode == 1 and sentence in words_of(result.stdout), (slug, wrong, result.stdout)
 
 
-def test_a_training_with_the_learners_code_is_reported(runner):
-    with Learner(runner) as learner:
+def test_a_training_with_the_learners_code_is_reported(build):
+    with Learner(build) as learner:
         for slug, sentence in (("scalar-engine", "Your engine has trained"), ("window", "Your window has trained"), ("chain", "Your chain has trained")):
             learner.write(slug.replace("-", "_"), '#include "given.hpp"\n' + learner.run("solution", slug, "--yes").stdout.rpartition("}\n")[0] + "}\n")
             result = learner.run("check", slug)
@@ -168,8 +170,8 @@ def test_a_training_with_the_learners_code_is_reported(runner):
             assert sentence in json.loads(learner.run("check", slug, "--json").stdout)["trained"][0], slug
 
 
-def test_the_functions_of_find_it_are_judged_separately(runner):
-    with Learner(runner) as learner:
+def test_the_functions_of_find_it_are_judged_separately(build):
+    with Learner(build) as learner:
         learner.run("check", "find-it")
         everything = learner.run("check", "find-it").stdout
         assert "Wrong: loss_in_the_log, updates_of, token_mean, rate_at and clipped." in words_of(everything), everything
@@ -182,9 +184,9 @@ def test_the_functions_of_find_it_are_judged_separately(runner):
         assert "updates_of rounds down" in words_of(two) and "updates_of(10, 4)" in two, two
 
 
-def test_memory_of_the_compiler_is_limited(runner):
-    with Learner(runner) as learner:
-        if "g++" not in learner.run("doctor").stdout:
+def test_memory_of_the_compiler_is_limited(build):
+    with Learner(build) as learner:
+        if "clang" in learner.run("doctor").stdout:
             return  # clang includes only regular files
         learner.write("divide", '#include "/dev/zero"\n')
         result = learner.run("check", "divide")
@@ -192,8 +194,8 @@ def test_memory_of_the_compiler_is_limited(runner):
         assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 3 << 20, "KiB"  # the buffer doubles: 2 GiB are in use when 4 GiB are rejected
 
 
-def test_other_endings_are_explained(runner):
-    with Learner(runner) as learner:
+def test_other_endings_are_explained(build):
+    with Learner(build) as learner:
         for body, sentence in (("    int* nowhere = nullptr;\n    *nowhere = 1;", "crashed"), ("    accumulate(x, w, size + 1);", "without end"),
                                ("    std::abort();", "ended itself"), ("    std::exit(0);", "exit?"), ("    volatile int zero = 0;\n    zero = 7 / zero;", "by zero"),
                                ("    std::vector<std::vector<double>> all;\n    while (true) all.emplace_back(1 << 20);", "more memory"),
@@ -206,8 +208,8 @@ def test_other_endings_are_explained(runner):
             assert "six rows, 2 in a micro-batch" in words_of(result.stdout) or "exit" in body, result.stdout
 
 
-def test_a_missing_function_is_named(runner):
-    with Learner(runner) as learner:
+def test_a_missing_function_is_named(build):
+    with Learner(build) as learner:
         for text, sentence in (("", "accumulate"), ("// nothing\n", "accumulate"), ('#include "given.hpp"\n', "void accumulate(const Tensor& x, const Tensor& w, int size)"),
                                ('#include "given.hpp"\nvoid accumulate(const Tensor& x, const Tensor& w) {}\n', "Keep its first line"),
                                ('#include "given.hpp"\nint accumulate(const Tensor& x, const Tensor& w, int size) { return 1; }\n', "what it returns is part"),
@@ -217,28 +219,28 @@ def test_a_missing_function_is_named(runner):
             assert result.returncode == 1 and sentence in words_of(result.stdout), (text, result)
 
 
-def test_output_of_an_answer_is_shown(runner):
-    with Learner(runner) as learner:
+def test_output_of_an_answer_is_shown(build):
+    with Learner(build) as learner:
         learner.write("divide", '#include "given.hpp"\nvoid accumulate(const Tensor&, const Tensor&, int n) { std::cout << "size " << n << std::endl; }\n')
         assert "size 2\n" in learner.run("check", "divide").stdout
 
 
-def test_hints_come_one_by_one(runner):
-    with Learner(runner) as learner:
+def test_hints_come_one_by_one(build):
+    with Learner(build) as learner:
         said = [words_of(learner.run("hint", "divide").stdout) for _ in range(4)]
         assert [text.split(":")[0] for text in said] == [f"Hint {number} of 3 for divide" for number in (1, 2, 3, 3)], said
         assert "?" in said[0] and "last one" in said[3] and learner.log() == ["divide hint"] * 3
 
 
-def test_solution_requires_a_pass_or_yes(runner):
-    with Learner(runner) as learner:
+def test_solution_requires_a_pass_or_yes(build):
+    with Learner(build) as learner:
         refused = learner.run("solution", "divide")
         assert refused.returncode == 2 and refused.stdout == "" and "--yes" in refused.stderr, refused
         assert "parts" in learner.run("solution", "divide", "--yes").stdout and learner.log() == ["divide shown"]
 
 
-def test_reset_keeps_the_learners_file(runner):
-    with Learner(runner) as learner:
+def test_reset_keeps_the_learners_file(build):
+    with Learner(build) as learner:
         learner.run("check", "divide")
         start = learner.read("divide")
         for number, text in ((1, "mine\n"), (2, "mine, too\n")):
@@ -250,8 +252,8 @@ def test_reset_keeps_the_learners_file(runner):
             assert learner.read("divide") == start and learner.read(f"kept/divide.{number}") == text
 
 
-def test_an_unknown_exercise_suggests_the_most_similar(runner):
-    with Learner(runner) as learner:
+def test_an_unknown_exercise_suggests_the_most_similar(build):
+    with Learner(build) as learner:
         for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), f"1 to {EXERCISES}"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "'t' could be the-tail, tokens, two-passes, two-segments (./learn score)"), (("hint", "xyzzy"), "no exercise 'xyzzy' (./learn score)"), (("check", "NaN"), "no exercise 'NaN' (./learn score)"),
                             (("check", "9" * 30), f"there are 1 to {EXERCISES}"), (("reset",), "./learn score the exercises"), (("check", "--micro", "3"), "exercises have no parameters"),
                             (("check", "--seed", "18446744073709551616"), "0 to 18446744073709551615")):
@@ -265,8 +267,8 @@ def line(slug, how):
     return f"exercise\t{slug}\t\t{how}\t\t\t\t\n"
 
 
-def test_a_broken_line_is_reported_and_the_others_count(runner):
-    with Learner(runner) as learner:
+def test_a_broken_line_is_reported_and_the_others_count(build):
+    with Learner(build) as learner:
         learner.run("hint", "divide")
         broken = line("divide", "passed") + "\x00\x01 rubbish\n\n" + line("ring", "hint") + "exercise\tring\twro"
         with open(learner.work + "/answers", "a", encoding="utf-8") as answers:
@@ -277,8 +279,8 @@ def test_a_broken_line_is_reported_and_the_others_count(runner):
         assert learner.log() == ["divide hint", "divide passed", "ring hint", "ring hint"]
 
 
-def test_a_full_disk_or_a_kill_does_not_damage_other_lines(runner):
-    with Learner(runner) as learner:
+def test_a_full_disk_or_a_kill_does_not_damage_other_lines(build):
+    with Learner(build) as learner:
         answers, one = learner.work + "/answers", line("divide", "hint")
         learner.run("hint", "divide")
         with open(answers, encoding="utf-8") as file:
@@ -298,16 +300,16 @@ def test_a_full_disk_or_a_kill_does_not_damage_other_lines(runner):
                 file.write(start)
 
 
-def test_a_hint_without_a_name_is_for_the_exercise_that_was_begun(runner):
-    with Learner(runner) as learner:
+def test_a_hint_without_a_name_is_for_the_exercise_that_was_begun(build):
+    with Learner(build) as learner:
         nothing = learner.run("hint")
         assert nothing.returncode == 2 and "you have not begun an exercise" in nothing.stderr and not os.path.exists(learner.work + "/answers"), nothing
         learner.run("check", "divide")
         assert learner.run("hint").stdout.startswith("Hint 1 of 3 for divide: ") and learner.log() == ["divide hint"]
 
 
-def test_score_includes_lessons(runner):
-    with Learner(runner) as learner:
+def test_score_includes_lessons(build):
+    with Learner(build) as learner:
         os.makedirs(learner.work)
         with open(learner.work + "/answers", "w", encoding="utf-8") as file:
             file.write("what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion\n")
@@ -324,8 +326,8 @@ def test_score_includes_lessons(runner):
         assert first == {"v": 1, "lessons": LESSONS, "done": 1, "questions": 2, "at_once": 1, "later": 1}, first
 
 
-def test_a_pass_is_kept_until_reset(runner):
-    with Learner(runner) as learner:
+def test_a_pass_is_kept_until_reset(build):
+    with Learner(build) as learner:
         learner.run("check", "divide")
         start = learner.read("divide")
         for text, code, passed in ((head(learner, "divide") + learner.answer("divide"), 0, 1), (start, 1, 1), ("nothing", 1, 1)):
@@ -336,8 +338,8 @@ def test_a_pass_is_kept_until_reset(runner):
         assert f"0 of {EXERCISES} passed" in learner.run("score").stdout
 
 
-def test_a_full_disk_is_not_an_error_of_the_answer(runner):
-    with Learner(runner) as learner:
+def test_a_full_disk_is_not_an_error_of_the_answer(build):
+    with Learner(build) as learner:
         learner.write("divide", '#include "given.hpp"\n' + learner.answer("divide"))
         result = learner.run("check", "divide", no_file_over=1000)
         assert result.returncode == 5 and "cannot write" in result.stderr and result.stdout == "", result
@@ -348,28 +350,28 @@ def test_a_full_disk_is_not_an_error_of_the_answer(runner):
         assert result.returncode == 5 and ".built" in result.stderr and learner.log() == ["divide shown"], result
 
 
-def test_a_failed_reset_names_the_kept_file(runner):
-    with Learner(runner) as learner:
+def test_a_failed_reset_names_the_kept_file(build):
+    with Learner(build) as learner:
         learner.write("divide", "mine\n")
         result = learner.run("reset", "divide", "--yes", no_file_over=10)
         assert result.returncode == 5 and "your text is in" in result.stderr and "kept/divide.1.cpp" in result.stderr, result
         assert learner.read("kept/divide.1") == "mine\n"
 
 
-def test_write_errors_are_exit_5(runner):
-    with Learner(runner) as learner, open("/dev/full", "w") as full:
+def test_write_errors_are_exit_5(build):
+    with Learner(build) as learner, open("/dev/full", "w") as full:
         for words in (["score"], ["check", "divide"], ["hint", "ring"], ["solution", "ring", "--yes"]):
             result = learner.run(*words, stdout=full)
             assert result.returncode == 5 and "No space left" in result.stderr, (words, result)
-    with Learner(runner) as learner:
+    with Learner(build) as learner:
         open(learner.work, "w").close()  # a file in the place of the folder
         for words in (["check", "divide"], ["hint", "divide"]):
             result = learner.run(*words)
             assert result.returncode == 5 and learner.work in result.stderr, (words, result)
 
 
-def test_json_has_one_object_for_each_command(runner):
-    with Learner(runner) as learner:
+def test_json_has_one_object_for_each_command(build):
+    with Learner(build) as learner:
         for words, key in ((["check", "divide"], "file"), (["check", "divide"], "sentence"), (["hint", "divide"], "text"), (["solution", "divide", "--yes"], "answer"),
                            (["reset", "divide", "--yes"], "kept")):
             lines = learner.run(*words, "--json").stdout.splitlines()
@@ -378,19 +380,19 @@ def test_json_has_one_object_for_each_command(runner):
         assert "Nothing was divided" in quiet and "your w.grad" not in quiet, quiet
 
 
-def test_watch_requires_a_terminal(runner):
-    with Learner(runner) as learner:
+def test_watch_requires_a_terminal(build):
+    with Learner(build) as learner:
         result = learner.run("check", "divide", "--watch")
         assert result.returncode == 2 and "terminal" in result.stderr and result.stdout == "", result
 
 
-def test_watch_checks_each_saved_version(runner):
+def test_watch_checks_each_saved_version(build):
     if not have_terminals():
         return
-    with Learner(runner) as learner:
+    with Learner(build) as learner:
         learner.run("check", "divide")
         right = head(learner, "divide") + learner.answer("divide")
-        with Terminal([runner, "check", "divide", "--watch"], TALLY_WORK=learner.work) as terminal:
+        with Terminal([*RUNNER, "check", "divide", "--watch"], **learner.environment) as terminal:
             terminal.expect("Nothing was divided")
             terminal.expect("watching")
             learner.write("divide", right.replace("/ parts", "/ size "))
@@ -409,29 +411,29 @@ def test_watch_checks_each_saved_version(runner):
         assert learner.log()[-3:] == ["divide wrong not_divided", "divide wrong divided_by_rows", "divide passed"]
 
 
-def test_control_characters_of_an_answer_do_not_reach_the_terminal(runner):
-    with Learner(runner) as learner:
+def test_control_characters_of_an_answer_do_not_reach_the_terminal(build):
+    with Learner(build) as learner:
         for body in ('    throw std::runtime_error("\\x1b[31mred");', '    losss("\x1b[31mred");'):
             result = check_divide(learner, body)
             assert result.returncode == 1 and "[31mred" in result.stdout and "\x1b" not in result.stdout, (body, result)
 
 
-def test_a_narrow_terminal_is_enough(runner):
-    with Learner(runner) as learner:
+def test_a_narrow_terminal_is_enough(build):
+    with Learner(build) as learner:
         learner.write("divide", "#error nothing\n")
-        with Terminal([runner, "hint", "divide"], columns=40, TALLY_WORK=learner.work) as t:
+        with Terminal([*RUNNER, "hint", "divide"], columns=40, **learner.environment) as t:
             assert t.wait() == 0, t.seen
         lines = t.seen.splitlines()
         assert len(lines) > 1 and max(map(len, lines)) <= 40, lines
 
 
-def test_reset_asks_at_a_terminal(runner):
+def test_reset_asks_at_a_terminal(build):
     if not have_terminals():
         return
-    with Learner(runner) as learner:
+    with Learner(build) as learner:
         learner.write("divide", "mine\n")
         for key, kept in (("n\n", True), ("\n", True), ("y\n", False)):
-            with Terminal([runner, "reset", "divide"], TALLY_WORK=learner.work) as terminal:
+            with Terminal([*RUNNER, "reset", "divide"], **learner.environment) as terminal:
                 terminal.expect("[y/N]")
                 terminal.type(key)
                 code = terminal.wait()

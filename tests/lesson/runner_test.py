@@ -1,4 +1,4 @@
-"""Tests the runner behind ./learn with folders of fake lessons. Usage: runner_test.py LEARN_RUNNER LESSON_SAMPLE"""
+"""Tests the runner behind ./learn with folders of fake lessons. Usage: runner_test.py LESSON_SAMPLE"""
 
 import json
 import os
@@ -8,22 +8,43 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
-from terminal_driver import Terminal, clean_environment, have_terminals, run_tests
+from terminal_driver import RUNNER, Terminal, clean_environment, have_terminals, run_tests
 
-# A fake lesson, which prints its description and reports a result.
+# The program of a fake lesson, which reports a result, and its page.
 STAND_IN = """#!/bin/sh
 for word in "$@"; do
-    case $word in
-        --describe) echo '{"v":1,"lesson":%(number)d,"slug":"%(slug)s","event":"lesson","title":"%(slug)s","minutes":5,"steps":2,"in_class":25,"after":["forgot-to-divide"],"exercises":["divide"],"rule":"Divide each micro-loss.","suggestion":"Find the line in your own code.","try":"./learn check divide"}'; exit 0 ;;
-    esac
+    case $word in --report=*) report=${word#*=} ;; esac
 done
 echo "$@" > "$0.words"
-printf '%%b' '%(asked)s' >&3
-printf '%%s\\n' '{"v":1,"lesson":%(number)d,"slug":"%(slug)s","event":"end","outcome":"%(outcome)s","steps":2,"checks":1,"failed":%(failed)d,"detail":"%(detail)s","file":"lessons/x.cpp","line":58,"failed_step":2}' >&3
+if [ -n "$report" ]; then
+    printf '%%b' '%(asked)s' >&$report
+    printf '%%s\\n' '{"v":1,"lesson":%(number)d,"slug":"%(slug)s","event":"end","outcome":"%(outcome)s","steps":2,"checks":1,"failed":%(failed)d,"detail":"%(detail)s","file":"lessons/x.cpp","line":58,"failed_step":2}' >&$report
+fi
 echo "this is %(slug)s"
 exit %(code)d
 """
+PAGE = """# Lesson %d: %s
+
+5 minutes alone, 25 in class · Before it: [forgot-to-divide](06.md)
+· Exercise: `./learn check divide`
+
+```
+## Remember
+```
+
+## Remember
+
+Divide each
+`micro-loss`.
+
+In PyTorch: the same.
+Try it: find the line in your own code. `./learn check divide`
+
+## Read next
+"""
+SAMPLE_PAGE = Path(__file__).resolve().parent / "sample/99_sample.md"
 
 
 HEADING = "what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion"
@@ -34,14 +55,15 @@ def line(*fields):
 
 
 class Course:
-    """Has a runner and fake lessons in a temporary folder. A lesson is given as (number, slug, outcome)."""
+    """Has fake lessons in a temporary folder. A lesson is given as (number, slug, outcome)."""
 
-    def __init__(self, runner, *lessons):
+    def __init__(self, *lessons):
         self.folder = tempfile.TemporaryDirectory()
         self.root = self.folder.name
-        os.mkdir(self.root + "/lessons")
-        self.runner = shutil.copy(runner, self.root)
+        os.makedirs(self.root + "/lessons")
+        os.makedirs(self.root + "/build/lessons")
         self.work = self.root + "/work"
+        self.environment = {"TALLY_ROOT": self.root, "TALLY_BUILD": self.root + "/build", "TALLY_WORK": self.work}
         for number, slug, outcome in lessons:
             self.set(number, slug, outcome)
 
@@ -53,7 +75,10 @@ class Course:
 
     def set(self, number, slug, outcome, *asked):
         """Writes a fake lesson. `asked` lists its answers as (number, how, option, sentence)."""
-        path = f"{self.root}/lessons/lesson_{number:02}_{slug}"
+        path, stem = self.program(number, slug), f"{self.root}/lessons/{number:02}_{slug.replace('-', '_')}"
+        with open(stem + ".md", "w", encoding="utf-8") as page, open(stem + ".cpp", "w", encoding="utf-8") as source:
+            page.write(PAGE % (number, slug))
+            source.write('LESSON() {\n    step("One.");\n    ask("two");\n}\n')
         code, detail = {"ok": (0, ""), "FAIL": (1, "peak 9 tensors, expected <= 4"), "skip": (77, "no CUDA device"),
                         "quit": (0, "")}[outcome]
         with open(path, "w", encoding="utf-8") as file:
@@ -63,17 +88,23 @@ class Course:
                                    .replace("\t", "\\t")})
         os.chmod(path, 0o755)
 
+    def program(self, number, slug):
+        return f"{self.root}/build/lessons/lesson_{number:02}_{slug.replace('-', '_')}"
+
     def words_of(self, number, slug):
-        with open(f"{self.root}/lessons/lesson_{number:02}_{slug}.words", encoding="utf-8") as file:
+        with open(self.program(number, slug) + ".words", encoding="utf-8") as file:
             return file.read().split()
 
     def run(self, *arguments, stdout=subprocess.PIPE, **environment):
-        return subprocess.run([self.runner, *arguments], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
-                              text=True, check=False, timeout=60, env=clean_environment(TALLY_WORK=self.work, **environment))
+        return subprocess.run([*RUNNER, *arguments], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
+                              text=True, check=False, timeout=60, env=clean_environment(**self.environment, **environment))
+
+    def terminal(self, *arguments, under=(), **environment):
+        return Terminal([*under, *RUNNER, *arguments], **self.environment, **environment)
 
     def at_terminal(self, *arguments, expected=0, key=None):
         """Returns the output. `key` is the answer to the question for the next lesson."""
-        with Terminal([self.runner, *arguments], TALLY_WORK=self.work) as t:
+        with self.terminal(*arguments) as t:
             if key:
                 t.expect("SPACE next lesson")
                 t.type(key)
@@ -103,8 +134,8 @@ class Course:
 THREE = ((7, "divide", "ok"), (20, "checkpointing", "FAIL"), (22, "on-the-gpu", "skip"))
 
 
-def test_list(runner, sample):
-    with Course(runner, *THREE) as course:
+def test_list(sample):
+    with Course(*THREE) as course:
         course.write_answers(line("lesson", "divide", "", "done"))
         lines = course.run("list").stdout.splitlines()
         assert [each.split()[:2] for each in lines] == [["7", "divide"], ["20", "checkpointing"], ["22", "on-the-gpu"]]
@@ -116,30 +147,15 @@ def test_list(runner, sample):
         assert [json.loads(each)["status"] for each in course.run("list", "--json").stdout.splitlines()] == ["next", "open", "begun"]
 
 
-def test_the_order_is_that_of_the_numbers(runner, sample):
-    with Course(runner, (3, "arrays", "ok"), (5, "full-batch", "ok"), (99, "of-ones-own", "ok"), (11, "the-tail", "ok")) as course:
+def test_the_order_is_that_of_the_numbers(sample):
+    with Course((3, "arrays", "ok"), (5, "full-batch", "ok"), (99, "of-ones-own", "ok"), (11, "the-tail", "ok")) as course:
         assert [each.split()[1] for each in course.run("list").stdout.splitlines()] == ["arrays", "full-batch", "the-tail", "of-ones-own"]
         assert "this is arrays" in course.at_terminal(key="q") and "this is full-batch" in course.at_terminal(key="q")
         assert "3 to 99" in course.run("run", "100").stderr
 
 
-def test_the_stored_description_is_used_unless_the_program_is_newer(runner, sample):
-    with Course(runner, THREE[0]) as course:
-        program, kept = f"{course.root}/lessons/lesson_07_divide", f"{course.root}/lessons/07_divide.json"
-        own = subprocess.run([program, "--describe"], stdout=subprocess.PIPE, text=True, check=True).stdout
-        for text, age, title in ((own.replace('"title":"divide"', '"title":"kept"'), 0, "kept"), (own, 0, "divide"), ("", 0, "divide"),
-                                 (own.replace('"title":"divide"', '"title":"kept"'), 1, "divide")):
-            with open(kept, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.utime(program, (1e9, 1e9))
-            os.utime(kept, (1e9 - age, 1e9 - age))
-            shown = course.run("list", "--json").stdout
-            assert json.loads(shown)["title"] == title, (text, age, shown)
-        assert course.run("run", "7").returncode == 0
-
-
-def test_a_lesson_starts_at_once(runner, sample):
-    with with_sample(runner, sample) as course:
+def test_a_lesson_starts_at_once(sample):
+    with with_sample(sample) as course:
         spent = []
         for _ in range(3):  # CPU time does not depend on other work of the machine
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -149,8 +165,8 @@ def test_a_lesson_starts_at_once(runner, sample):
         assert min(spent) < 0.2, spent
 
 
-def test_log_of_many(runner, sample):
-    with Course(runner, *THREE) as course:
+def test_log_of_many(sample):
+    with Course(*THREE) as course:
         result = course.run("run", "all")
         assert result.returncode == 1, result
         assert "this is divide" in result.stdout, "all lessons are shown as plain text"
@@ -163,23 +179,23 @@ def test_log_of_many(runner, sample):
         assert course.run("run", "all", "--quiet", "--seed", "5").stdout.splitlines()[-1].endswith("seed 5   exit 1")
 
 
-def test_without_a_terminal_all_of_them(runner, sample):
-    with Course(runner, *THREE) as course:
+def test_without_a_terminal_all_of_them(sample):
+    with Course(*THREE) as course:
         assert course.run().stdout.count("this is") == 3
         assert "\x1b" not in course.run().stdout
 
 
-def test_exit_codes_are_combined(runner, sample):
+def test_exit_codes_are_combined(sample):
     for lessons, code in (((THREE[0], THREE[2]), 0), ((THREE[2],), 77), ((THREE[0],), 0), ((THREE[1], THREE[2]), 1)):
-        with Course(runner, *lessons) as course:
+        with Course(*lessons) as course:
             assert course.run("run", "all").returncode == code, lessons
-    with Course(runner, *THREE) as course:
+    with Course(*THREE) as course:
         for which, code in (("divide", 0), ("7", 0), ("07", 0), ("checkpointing", 1), ("on-the-gpu", 77), ("22", 77)):
             assert course.run("run", which).returncode == code, which
 
 
-def test_an_unknown_lesson_suggests_the_most_similar(runner, sample):
-    with Course(runner, *THREE) as course:
+def test_an_unknown_lesson_suggests_the_most_similar(sample):
+    with Course(*THREE) as course:
         for arguments, words in ((("run", "divde"), "'divide'"), (("run", "check-pointing"), "'checkpointing'"),
                                  (("graph", "dvide", "-o", "x.svg"), "'divide'"), (("run", "8"), "7 to 22"), (("run", "-7"), "-7"),
                                  (("run", "i"), "'i' could be divide, checkpointing (./learn list)")):
@@ -187,23 +203,24 @@ def test_an_unknown_lesson_suggests_the_most_similar(runner, sample):
             assert result.returncode == 2 and words in result.stderr and result.stdout == "", result
 
 
-def test_closed_output_ends_silently(runner, sample):
-    with with_sample(runner, sample) as course:
+def test_closed_output_ends_silently(sample):
+    with with_sample(sample) as course:
         for arguments in (["list"], ["doctor"], ["run", "sample"], ["run", "all"], ["run", "all", "--json"], ["--help"]):
             reader, writer = os.pipe()
             os.close(reader)
             result = course.run(*arguments, stdout=writer)
             os.close(writer)
             assert result.returncode == 141 and result.stderr == "", (arguments, result)
-        piped = subprocess.run(["sh", "-c", '"$0" run all | head -n 1', course.runner], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, check=True, timeout=60, env=clean_environment(TALLY_WORK=course.work))
+        piped = subprocess.run(["sh", "-c", '"$@" run all | head -n 1', "sh", *RUNNER], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, check=True, timeout=60, env=clean_environment(**course.environment))
         assert piped.stderr == "" and piped.stdout.count("\n") == 1, piped
 
 
-def test_usage(runner, sample):
-    with Course(runner, *THREE) as course:
+def test_usage(sample):
+    with Course(*THREE) as course:
         for arguments in (["frobnicate"], ["run"], ["graph", "divide"], ["--device=gpu"], ["run", "divide", "--threads=0"],
-                          ["bench"], ["web"], ["reset"], ["check", "--wach"]):
+                          ["bench", "--wach"], ["web", "7"], ["reset"], ["check", "--wach"], ["list", "--watch"], ["list", "7"],
+                          ["run", "divide", "--present", "--no-step"]):
             result = course.run(*arguments)
             assert result.returncode == 2 and result.stdout == "" and result.stderr.count("\n") == 1, (arguments, result)
         for empty in (["--micro", ""], ["--micro="], ["--values=", "--quiet"]):
@@ -211,44 +228,43 @@ def test_usage(runner, sample):
             assert result.returncode == 2 and "missing" in result.stderr, (empty, result)
         help_text = course.run("--help")
         assert help_text.returncode == 0 and all(w in help_text.stdout for w in ("list", "run", "graph", "doctor", "check", "reset", "handout", "--threads", "--present"))
-        assert not any(w in help_text.stdout for w in ("bench", "web"))
+        assert course.run("help").stdout == help_text.stdout
 
 
-def test_at_a_dumb_terminal_one_lesson_is_run(runner, sample):
-    with Course(runner, (5, "full-batch", "ok"), (7, "divide", "ok")) as course:
-        with Terminal([course.runner], TALLY_WORK=course.work, TERM="dumb") as t:
+def test_at_a_dumb_terminal_one_lesson_is_run(sample):
+    with Course((5, "full-batch", "ok"), (7, "divide", "ok")) as course:
+        with course.terminal(TERM="dumb") as t:
             assert t.wait() == 0, t.seen
         assert "TERM is dumb: one lesson" in t.seen and "this is full-batch" in t.seen and "this is divide" not in t.seen, t.seen
 
 
-def test_answers_with_present_are_not_recorded(runner, sample):
-    with Course(runner, *THREE) as course:
+def test_answers_with_present_are_not_recorded(sample):
+    with Course(*THREE) as course:
         course.set(7, "divide", "ok", ("1", "right", "a", ""))
-        with Terminal([course.runner, "run", "divide", "--present"], TALLY_WORK=course.work) as t:
+        with course.terminal("run", "divide", "--present") as t:
             assert t.wait() == 0 and "this is divide" in t.seen, t.seen
         assert "--present" in course.words_of(7, "divide") and not os.path.exists(course.work + "/answers")
-        with Terminal([course.runner, "run", "divide"], TALLY_WORK=course.work) as t:
+        with course.terminal("run", "divide") as t:
             assert t.wait() == 0
         assert os.path.exists(course.work + "/answers")
 
 
-def test_a_lesson_with_changed_parameters_is_not_recorded(runner, sample):
-    with Course(runner, *THREE) as course:
+def test_a_lesson_with_changed_parameters_is_not_recorded(sample):
+    with Course(*THREE) as course:
         course.set(7, "divide", "ok", ("1", "right", "a", ""))
-        with Terminal([course.runner, "run", "divide", "--micro", "6"], TALLY_WORK=course.work) as t:
+        with course.terminal("run", "divide", "--micro", "6") as t:
             assert t.wait() == 0 and "this is divide" in t.seen, t.seen
         assert not os.path.exists(course.work + "/answers")
 
 
-def test_an_open_viewer_does_not_block_the_runner(runner, sample):
-    with Course(runner) as course:
-        shutil.copy(sample, course.root + "/lessons/lesson_99_sample")
+def test_an_open_viewer_does_not_block_the_runner(sample):
+    with with_sample(sample) as course:
         closed = course.root + "/closed"
         os.mkfifo(closed)
         with open(course.root + "/xdg-open", "w", encoding="utf-8") as program:
             program.write(f"#!/bin/sh\nread line <{closed}\n")
         os.chmod(course.root + "/xdg-open", 0o755)
-        with Terminal([course.runner, "run", "sample"], TALLY_WORK=course.work, DISPLAY=":0", PATH=f"{course.root}:{os.environ['PATH']}") as t:
+        with course.terminal("run", "sample", DISPLAY=":0", PATH=f"{course.root}:{os.environ['PATH']}") as t:
             t.expect("q quit")
             t.type("g")
             t.expect("sample.svg")
@@ -259,16 +275,16 @@ def test_an_open_viewer_does_not_block_the_runner(runner, sample):
             viewer.write("closed\n")
 
 
-def test_run_help_prints_the_help_of_the_lesson(runner, sample):
-    with Course(runner, *THREE) as course:
+def test_run_help_prints_the_help_of_the_lesson(sample):
+    with Course(*THREE) as course:
         told = course.run("run", "divide", "--help")
         assert told.returncode == 0 and told.stdout == "this is divide\n" and "--help" in course.words_of(7, "divide"), told
         assert course.run("run", "nothing-so-called", "--help").returncode == 2
-        assert course.run("run", "all", "--help").stdout.startswith("run one lesson, or all")
+        assert "./learn run WHICH" in course.run("run", "all", "--help").stdout
 
 
-def test_flags_before_and_after_the_command_reach_the_lesson(runner, sample):
-    with Course(runner, *THREE) as course:
+def test_flags_before_and_after_the_command_reach_the_lesson(sample):
+    with Course(*THREE) as course:
         for arguments in (("--seed", "3", "run", "divide", "--ascii"), ("run", "divide", "--ascii", "--seed=3")):
             course.run(*arguments)
             words = course.words_of(7, "divide")
@@ -279,8 +295,8 @@ def test_flags_before_and_after_the_command_reach_the_lesson(runner, sample):
         assert "--device=cuda" in words and "--micro=6" in words and not any(word.startswith(("--rate", "--values")) for word in words), words
 
 
-def test_done_requires_answers_and_checks(runner, sample):
-    with Course(runner, *THREE) as course:
+def test_done_requires_answers_and_checks(sample):
+    with Course(*THREE) as course:
         course.run("run", "all")
         course.run("run", "divide", "--plain")
         assert course.answers() == [], "a lesson without a learner is not recorded"
@@ -306,8 +322,8 @@ def test_done_requires_answers_and_checks(runner, sample):
         assert course.done() == ["divide"], "solving its exercise completes the lesson"
 
 
-def test_answers_are_written_as_they_are_documented(runner, sample):
-    with Course(runner, THREE[0]) as course:
+def test_answers_are_written_as_they_are_documented(sample):
+    with Course(THREE[0]) as course:
         course.set(7, "divide", "ok", ("1", "wrong", "b", "Nothing was divided."), ("1", "right", "a", ""), ("2", "skipped", "", ""))
         course.at_terminal("run", "7")
         assert course.answers() == [["question", "divide", "1", "wrong", "b", "text", "Nothing was divided.", "Which?"],
@@ -318,8 +334,8 @@ def test_answers_are_written_as_they_are_documented(runner, sample):
         assert course.answers()[-1] == ["lesson", "divide", "", "done", "", "", "", ""]
 
 
-def test_end_card(runner, sample):
-    with Course(runner, (6, "forgot-to-divide", "ok"), *THREE) as course:
+def test_end_card(sample):
+    with Course((6, "forgot-to-divide", "ok"), *THREE) as course:
         course.set(7, "divide", "ok", ("1", "right", "a", ""), ("2", "wrong", "b", "No."), ("2", "right", "a", ""), ("3", "wrong", "b", "No."),
                    ("3", "wrong", "c", "No."), ("4", "skipped", "", ""))
         said = " ".join(course.at_terminal("run", "7").split())
@@ -334,8 +350,8 @@ def test_end_card(runner, sample):
         assert "That was the last lesson" in course.at_terminal("run", "7")
 
 
-def test_unwritable_answers_are_exit_5_before_the_first_question(runner, sample):
-    with Course(runner, THREE[0]) as course:
+def test_unwritable_answers_are_exit_5_before_the_first_question(sample):
+    with Course(THREE[0]) as course:
         open(course.work, "w").close()  # a file in the place of the folder
         said = course.at_terminal("run", "divide", expected=5)
         assert course.work in said and "this is divide" not in said, said
@@ -345,8 +361,8 @@ def test_unwritable_answers_are_exit_5_before_the_first_question(runner, sample)
         assert "cannot read" in said and "this is divide" not in said, said
 
 
-def test_broken_answers_are_reported(runner, sample):
-    with Course(runner, THREE[0]) as course:
+def test_broken_answers_are_reported(sample):
+    with Course(THREE[0]) as course:
         course.write_answers(line("lesson", "divide", "", "done"), "rub\tbish")
         with open(course.work + "/answers", "rb") as answers:
             before = answers.read()
@@ -356,30 +372,29 @@ def test_broken_answers_are_reported(runner, sample):
             assert answers.read() == before
 
 
-def test_write_errors_are_exit_5(runner, sample):
-    with Course(runner, THREE[0]) as course, open("/dev/full", "w") as full:
-        shutil.copy(sample, course.root + "/lessons/lesson_99_sample")
+def test_write_errors_are_exit_5(sample):
+    with with_sample(sample, THREE[0]) as course, open("/dev/full", "w") as full:
         for arguments in (["list"], ["doctor"], ["run", "sample"], ["run", "all"], ["--help"]):
             result = course.run(*arguments, stdout=full)
             assert result.returncode == 5 and "No space left" in result.stderr, (arguments, result)
 
 
-def test_no_lessons(runner, sample):
-    with Course(runner) as course:
+def test_no_lessons(sample):
+    with Course() as course:
         result = course.run("list")
         assert result.returncode == 5 and "no lessons in" in result.stderr, result
         assert course.run("doctor").returncode == 0
 
 
-def test_no_exercises(runner, sample):
-    with Course(runner, THREE[0]) as course:
+def test_no_exercises(sample):
+    with Course(THREE[0]) as course:
         for words in (["check"], ["score"], ["hint", "divide"]):
             result = course.run(*words)
             assert result.returncode == 5 and "no exercises in" in result.stderr and result.stdout == "", result
 
 
-def test_doctor(runner, sample):
-    with Course(runner, *THREE) as course:
+def test_doctor(sample):
+    with Course(*THREE) as course:
         report = course.run("doctor", PATH="/nonexistent").stdout
         assert re.search(r"cpu +yes", report) and "step mode" in report
         assert re.search(r"cuda +(yes|no: this (build|machine) has no CUDA)", report), report
@@ -389,21 +404,23 @@ def test_doctor(runner, sample):
             assert json.loads(line)["event"] == "finding"
 
 
-def with_sample(runner, sample):
-    course = Course(runner)
-    shutil.copy(sample, course.root + "/lessons/lesson_99_sample")
+def with_sample(sample, *lessons):
+    course = Course(*lessons)
+    shutil.copy(sample, course.root + "/build/lessons/lesson_99_sample")
+    for ending in (".md", ".cpp"):
+        shutil.copy(SAMPLE_PAGE.with_suffix(ending), course.root + "/lessons")
     return course
 
 
-def test_json_is_nothing_but_json(runner, sample):
-    with with_sample(runner, sample) as course:
+def test_json_is_nothing_but_json(sample):
+    with with_sample(sample) as course:
         for arguments in (["run", "all", "--json"], ["--json"], ["run", "sample", "--json", "--quiet"]):
             for line in course.run(*arguments).stdout.splitlines():
                 assert json.loads(line)["v"] == 1
 
 
-def test_graph(runner, sample):
-    with with_sample(runner, sample) as course:
+def test_graph(sample):
+    with with_sample(sample) as course:
         path = course.root + "/out.svg"
         result = course.run("graph", "sample", "-o", path)
         assert result.returncode == 0 and os.path.getsize(path) > 0, result
@@ -413,15 +430,15 @@ def test_graph(runner, sample):
         assert not any(name.startswith("out.svg.") for name in os.listdir(course.root))
 
 
-def test_a_lesson_that_crashes_is_a_failure(runner, sample):
-    with with_sample(runner, sample) as course:
+def test_a_lesson_that_crashes_is_a_failure(sample):
+    with with_sample(sample) as course:
         result = course.run("run", "sample", SAMPLE_LESSON="abort")  # sanitizers do not handle this signal
         assert result.returncode == 1 and "signal 6" in result.stderr, result
         assert course.answers() == []
 
 
-def test_step_mode_through_the_runner(runner, sample):
-    with with_sample(runner, sample) as course, Terminal([course.runner], TALLY_WORK=course.work) as t:
+def test_step_mode_through_the_runner(sample):
+    with with_sample(sample) as course, course.terminal() as t:
         for step in range(1, 6):
             t.expect(f"[{step}/5]")
             t.expect("skip) > " if step == 3 else "q quit")
@@ -431,18 +448,18 @@ def test_step_mode_through_the_runner(runner, sample):
                 t.type(" ")
         assert t.wait() == 0 and t.restored()
         assert course.done() == ["sample"]
-        with Terminal([course.runner], TALLY_WORK=course.work) as again:
+        with course.terminal() as again:
             assert again.wait() == 0 and "All 1 lessons are done" in again.seen
 
 
-def test_a_key_begins_the_next_lesson(runner, sample):
-    with Course(runner, (5, "full-batch", "ok"), (7, "divide", "ok")) as course:
+def test_a_key_begins_the_next_lesson(sample):
+    with Course((5, "full-batch", "ok"), (7, "divide", "ok")) as course:
         seen = course.at_terminal(key=" ")
         assert "this is full-batch" in seen and "this is divide" in seen and course.done() == ["divide", "full-batch"]
 
 
-def test_the_next_lesson_goes_on_at_the_step_that_was_left(runner, sample):
-    with Course(runner, (5, "full-batch", "quit"), (7, "divide", "ok")) as course:
+def test_the_next_lesson_goes_on_at_the_step_that_was_left(sample):
+    with Course((5, "full-batch", "quit"), (7, "divide", "ok")) as course:
         course.at_terminal()
         assert course.answers()[-1][:4] == ["lesson", "full-batch", "2", "begun"]
         seen = course.at_terminal()
@@ -452,10 +469,10 @@ def test_the_next_lesson_goes_on_at_the_step_that_was_left(runner, sample):
         assert "--from=2" not in course.words_of(5, "full-batch")
 
 
-def test_next_goes_on_after_a_skipped_lesson(runner, sample):
-    with Course(runner, (22, "on-the-gpu", "skip"), (23, "across-processes", "ok")) as course:
+def test_next_goes_on_after_a_skipped_lesson(sample):
+    with Course((22, "on-the-gpu", "skip"), (23, "across-processes", "ok")) as course:
         for shown in ("this is across-processes", "this is on-the-gpu"):  # in the second round no other lesson is left
-            with Terminal([course.runner], TALLY_WORK=course.work) as t:
+            with course.terminal() as t:
                 if "across" in shown:
                     t.expect("SPACE next lesson")
                     t.type("q")
@@ -468,4 +485,4 @@ if __name__ == "__main__":
     if not have_terminals():
         print("no pseudo-terminals on this machine")
         sys.exit(77)
-    run_tests(sys.modules[__name__], os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]))
+    run_tests(sys.modules[__name__], os.path.abspath(sys.argv[1]))

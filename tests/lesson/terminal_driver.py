@@ -7,11 +7,14 @@ import select
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from pathlib import Path
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+ROOT = Path(__file__).resolve().parents[2]
+RUNNER = [sys.executable, "-B", str(ROOT / "course/runner")]
 TIMEOUT = float(os.environ.get("TERMINAL_TIMEOUT", "20"))  # seconds to wait for a text
 
 
@@ -27,10 +30,21 @@ def have_terminals():
 def clean_environment(**more):
     """Returns an environment that does not depend on the settings of the machine."""
     env = {k: v for k, v in os.environ.items()
-           if k not in ("CI", "NO_COLOR", "TALLY_WORK", "SAMPLE_LESSON")}
+           if k not in ("CI", "NO_COLOR", "TALLY_WORK", "TALLY_ROOT", "SAMPLE_LESSON")}
     env.update(TERM="xterm", LC_ALL="C.UTF-8")
     env.update(more)
     return {k: v for k, v in env.items() if v is not None}
+
+
+def given_build(build):
+    """Returns a temporary folder, and an environment in which the runner uses the programs of a build and builds nothing.
+
+    The runner builds only where a CMakeLists.txt is, and removes a build of another checkout, so its root is a folder of links.
+    """
+    root = tempfile.TemporaryDirectory()
+    for name in ("lessons", "exercises", "src"):
+        os.symlink(ROOT / name, Path(root.name, name))
+    return root, {"TALLY_ROOT": root.name, "TALLY_BUILD": os.path.abspath(build)}
 
 
 class Terminal:
