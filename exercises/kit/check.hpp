@@ -11,7 +11,7 @@
 
 namespace exercise {
 
-struct About {
+struct About {  // course/runner/exercises.py reads these fields from the source
     const char* title;  // the task in a few words
     int minutes;
     const char* lesson;              // the lesson on this topic
@@ -26,7 +26,7 @@ template <class Functions> struct Mistake {
     const char* sentence;
 };
 
-// The answers of an exercise; exercise-mistakes writes them from the file of mistakes.
+// The answers of an exercise; write_mistakes.py writes them from the file of mistakes.
 template <class Functions> struct Answers {
     std::vector<const char*> names;  // names of the functions, in the order of the struct
     Functions right;

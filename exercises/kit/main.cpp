@@ -1,4 +1,4 @@
-// exercise-checks describes all exercises, runs and judges an answer compiled as a library, and tests itself.
+// exercise-checks runs and judges an answer compiled as a library, and tests itself.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -14,7 +14,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "check.hpp"
@@ -236,23 +235,6 @@ int judge(const Exercise& exercise, const char* path, std::uint64_t seed) {
     return 1;
 }
 
-void describe(const Exercise& exercise) {
-    const About& about = exercise.about;
-    nlohmann::ordered_json json{{"v", 1},
-                                {"exercise", exercise.number},
-                                {"slug", exercise.slug},
-                                {"title", about.title},
-                                {"minutes", about.minutes},
-                                {"lesson", about.lesson},
-                                {"functions", exercise.functions},
-                                {"hints", about.hints},
-                                {"why", about.why},
-                                {"mistakes", nlohmann::ordered_json::array()}};
-    for (const auto& [name, sentence] : exercise.mistakes)
-        json["mistakes"].push_back({{"name", name}, {"sentence", sentence}});
-    std::cout << json.dump() << "\n";
-}
-
 // Checks that the answer passes, and that each known mistake is recognised as itself and no other.
 bool self_test(const Exercise& exercise) {
     bool good = true;
@@ -286,17 +268,13 @@ bool self_test(const Exercise& exercise) {
 int main_of_the_checks(int argc, char** argv) {
     auto& all = all_exercises();
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
-    if (argc == 1) {
-        for (const auto& exercise : all) describe(exercise);
-        return 0;
-    }
     if (argc == 2 && argv[1] == std::string_view("--self-test"))
         return static_cast<int>(std::count_if(all.begin(), all.end(),
                                               [](const auto& exercise) { return !self_test(exercise); }) > 0);
     for (const auto& exercise : all)
         if (argc == 4 && exercise.slug == argv[1])
             return judge(exercise, argv[2], std::strtoull(argv[3], nullptr, 10));
-    std::cerr << "usage: exercise-checks [SLUG ANSWER.so SEED | --self-test]\n";
+    std::cerr << "usage: exercise-checks SLUG ANSWER.so SEED | --self-test\n";
     return 2;
 }
 

@@ -1,11 +1,14 @@
-"""Tests the output of exercise-mistakes and its errors for invalid files. Usage: mistakes_test.py EXERCISE_MISTAKES"""
+"""Tests the output of write_mistakes.py and its errors for invalid files."""
 
 import os
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 from terminal_driver import run_tests
+
+PROGRAM = Path(__file__).resolve().parents[2] / "exercises/kit/write_mistakes.py"
 
 CHECK = """namespace {
 
@@ -24,13 +27,14 @@ int order(int x) {
 GIVEN = "int twice(int x);\nHAND_IN(twice);\nint order(int x);\nHAND_IN(order);\n"
 
 
-def written(program, mistakes, check=CHECK):
+def written(mistakes, check=CHECK):
     """Returns the exit code and the output file or the error message."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("a.cpp", check), ("a.mistakes", mistakes), ("a.hpp", GIVEN)):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
-        done = subprocess.run([program, "a.cpp", "a.mistakes", "a.hpp", "out"], cwd=folder, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run([sys.executable, PROGRAM, "a.cpp", "a.mistakes", "a.hpp", "out"], cwd=folder, stderr=subprocess.PIPE, text=True,
+                              check=False)
         out = os.path.join(folder, "out")
         if done.returncode != 0:
             assert not os.path.exists(out)
@@ -39,8 +43,8 @@ def written(program, mistakes, check=CHECK):
             return 0, file.read()
 
 
-def answer(program, changes):
-    code, text = written(program, "# Of a test.\n\n== wrong\nSaid of\nit.\n" + changes)
+def answer(changes):
+    code, text = written("# Of a test.\n\n== wrong\nSaid of\nit.\n" + changes)
     assert code == 0, text
     return text.split("namespace wrong {\n")[1].split("}  // namespace wrong")[0]
 
@@ -49,31 +53,31 @@ def right():
     return CHECK.split("namespace right {\n")[1].split("}  // namespace right")[0]
 
 
-def test_other_lines_are_kept(program):
-    assert answer(program, "-    return x + x;\n+    return x;\n") == right().replace("x + x", "x")
-    assert answer(program, " int order(int x) {\n+    x += 1;\n") == right().replace("order(int x) {\n", "order(int x) {\n    x += 1;\n")
-    assert answer(program, "-    const int second = twice(first);\n-    return second;\n+    return first;\n") == \
+def test_other_lines_are_kept():
+    assert answer("-    return x + x;\n+    return x;\n") == right().replace("x + x", "x")
+    assert answer(" int order(int x) {\n+    x += 1;\n") == right().replace("order(int x) {\n", "order(int x) {\n    x += 1;\n")
+    assert answer("-    const int second = twice(first);\n-    return second;\n+    return first;\n") == \
         right().replace("    const int second = twice(first);\n    return second;\n", "    return first;\n")
 
 
-def test_a_line_matches_its_first_occurrence_after_the_previous_match(program):
-    assert answer(program, " }\n+// between\n") == right().replace("}\n\n", "}\n// between\n\n")
-    assert answer(program, "     return second;\n }\n+// behind\n") == right() + "// behind\n"
+def test_a_line_matches_its_first_occurrence_after_the_previous_match():
+    assert answer(" }\n+// between\n") == right().replace("}\n\n", "}\n// between\n\n")
+    assert answer("     return second;\n }\n+// behind\n") == right() + "// behind\n"
 
 
-def test_dots_remove_the_lines_between(program):
-    assert answer(program, " int order(int x) {\n-...\n+    return x;\n }\n") == right().split("    const int first")[0] + "    return x;\n}\n"
-    assert answer(program, "-...\n int order(int x) {\n") == right()[right().index("int order"):]
+def test_dots_remove_the_lines_between():
+    assert answer(" int order(int x) {\n-...\n+    return x;\n }\n") == right().split("    const int first")[0] + "    return x;\n}\n"
+    assert answer("-...\n int order(int x) {\n") == right()[right().index("int order"):]
 
 
-def test_functions_of_the_exercise_are_listed(program):
-    text = written(program, '== wrong\nSays "no" to \\n.\n-    return x + x;\n+    return x;\n')[1]
+def test_functions_of_the_exercise_are_listed():
+    text = written('== wrong\nSays "no" to \\n.\n-    return x + x;\n+    return x;\n')[1]
     assert "    decltype(&::twice) twice;\n    decltype(&::order) order;\n" in text, text
     assert '{"twice", "order"},\n    {right::twice, right::order},\n' in text, text
     assert '{"wrong", {wrong::twice, wrong::order}, "Says \\"no\\" to \\\\n."}' in text, text
 
 
-def test_errors_name_the_line(program):
+def test_errors_name_the_line():
     for mistakes, said in (
             ("-    return x + x;\n", "a.mistakes:1: a mistake begins with '== ' and its name"),
             ("== wrong\nSaid.\n-    return 7;\n", "a.mistakes:3: wrong names a line that `right` does not have:     return 7;"),
@@ -84,10 +88,10 @@ def test_errors_name_the_line(program):
             ("== wrong\nSaid.\n", "a.mistakes:1: wrong is the answer itself"),
             ("== wrong\n-    return second;\n", "a.mistakes:2: wrong has no sentence"),
             ("== wrong\nSaid.\n-    return second;\n-...\n", "a.mistakes:4: wrong does not say which line stays after '-...'")):
-        code, text = written(program, mistakes)
+        code, text = written(mistakes)
         assert code == 1 and text == said + "\n", (mistakes, text)
-    assert written(program, "", "int main() {}\n") == (1, "a.cpp has no namespace right\n")
+    assert written("", "int main() {}\n") == (1, "a.cpp has no namespace right\n")
 
 
 if __name__ == "__main__":
-    run_tests(sys.modules[__name__], sys.argv[1])
+    run_tests(sys.modules[__name__])
