@@ -34,14 +34,6 @@ void make_folder(const std::string& path) {
     if (failed) throw WriteError(fmt::format("cannot make the folder {}: {}", path, failed.message()));
 }
 
-std::string free_name(const std::string& path, const std::string& ending) {
-    std::string name;
-    std::error_code unknown;
-    for (int number = 1; name.empty() || std::filesystem::exists(name, unknown); ++number)
-        name = fmt::format("{}.{}{}", path, number, ending);
-    return name;
-}
-
 void write_whole(const std::string& path, std::string_view content) {
     try {
         write_file_atomically(path, content);

@@ -20,9 +20,6 @@ struct OutputClosed {
 
 void make_folder(const std::string& path);  // with its parent folders; throws WriteError
 
-// Returns the first of PATH.1ENDING, PATH.2ENDING, ... that does not exist.
-std::string free_name(const std::string& path, const std::string& ending);
-
 // Writes a temporary file in the same folder, and then renames the temporary file. Throws WriteError.
 void write_whole(const std::string& path, std::string_view content);
 

@@ -1,4 +1,4 @@
-// Defines the flags. Flags and environment variables decide how output is rendered.
+// Defines the flags of lessons. Flags and environment variables decide how output is rendered.
 #include "course/kit/flags.hpp"
 
 #include <fmt/format.h>
@@ -62,25 +62,21 @@ void add_flags(CLI::App& app, Flags& flags) {
     app.add_flag("--yes", flags.yes, "answer yes to every question");
 }
 
-void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only) {
-    for (const auto& [name, meaning] : parameter_names()) {
-        bool with_commas = name == "values";
-        std::string says = meaning, group = "Parameters (each lesson's --help lists its own)";
-        if (only != nullptr) {
-            const auto own = std::find_if(only->begin(), only->end(), [&, &called = name](const auto& one) {
-                return one.name == called;
-            });
-            const bool here = own != only->end();
-            // settings_of() rejects parameters of other lessons with a better message than CLI11.
-            group = here ? "Parameters" : "";
-            if (here) {
-                says = fmt::format("{}: {} (default {})", own->meaning, range_of(*own), usual_of(*own));
-                with_commas = own->usual.size() > 1;
-            }
+void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>& own) {
+    for (const std::string& name : parameter_names()) {
+        bool with_commas = false;
+        std::string says, group;  // in no group: the help does not list the parameters of other lessons
+        for (const auto& parameter : own) {
+            if (parameter.name != name) continue;
+            group = "Parameters";
+            says = fmt::format("{}: {} (default {})", parameter.meaning, range_of(parameter),
+                               usual_of(parameter));
+            with_commas = parameter.usual.size() > 1;
         }
+        // settings_of() rejects parameters of other lessons with a better message than CLI11.
         app.add_option_function<std::string>(
                "--" + name,
-               [&flags, name = name](const std::string& text) {
+               [&flags, name](const std::string& text) {
                    // If the value of an option is missing, CLI11 uses the next argument as the value.
                    const bool a_flag =
                        text.size() > 2 && text.starts_with("--") && text[2] >= 'a' && text[2] <= 'z';
@@ -138,11 +134,6 @@ Parsed parse(CLI::App& app, int argc, const char* const* argv) {
     } catch (const CLI::CallForHelp&) {
         write_to(STDOUT_FILENO, app.help());
         return {true, 0};
-    } catch (const CLI::RequiredError& error) {
-        print_error(
-            app.get_name(),
-            fmt::format("{} (./learn list shows the lessons, ./learn score the exercises)", error.what()));
-        return {true, 2};
     } catch (const CLI::ParseError& error) {
         print_error(app.get_name(), fmt::format("{} (--help lists the options)", error.what()));
         return {true, 2};

@@ -1,4 +1,4 @@
-// Parses the flags of lessons and of the runner. Flags and environment variables select a viewer.
+// Parses the flags of lessons. Flags and environment variables select a viewer.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@ struct Flags {
 };
 
 void add_flags(CLI::App& app, Flags& flags);
-// Adds a flag for each lesson parameter. The help lists only the parameters in `only`, or else all of them.
-void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only = nullptr);
+// Adds a flag for each parameter of any lesson. The help lists only `own`, the parameters of this lesson.
+void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>& own);
 // Returns the flags that repeat this run, without default values, such as " --seed 5 --threads 2".
 std::string repeat_flags(const Flags& flags);
 std::string settings_text(const Flags& flags);           // "--micro 6 --rate 0.2"
-std::vector<std::string> arguments(const Flags& flags);  // for a lesson program with the same flags
+std::vector<std::string> arguments(const Flags& flags);  // for the ranks of this lesson
 
 // If `done` is true, the program ends with `code`, which is 0 after --help and 2 after an error.
 struct Parsed {

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "course/kit/layout.hpp"
-#include "course/kit/page.hpp"
 #include "course/kit/text.hpp"
 
 namespace tally::lesson {
@@ -205,61 +203,11 @@ Json parameters_of(const Lesson& lesson) {
 }
 }  // namespace
 
-std::string description(const Lesson& lesson, const std::string& status) {
+std::string description(const Lesson& lesson) {
     Json json = head(lesson, "lesson");
     json.update({{"title", lesson.title}, {"minutes", lesson.minutes}, {"steps", lesson.steps}});
     if (!lesson.parameters.empty()) json["parameters"] = parameters_of(lesson);
-    if (const Page* page = lesson.page.get())
-        json.update({{"in_class", page->minutes_in_class},
-                     {"after", page->before},
-                     {"exercises", page->exercises},
-                     {"rule", page->rule},
-                     {"suggestion", page->attempt},
-                     {"try", page->command}});
-    if (!status.empty()) json["status"] = status;
     return dumped(json);
-}
-
-Lesson parse_description(const std::string& line) {
-    const Json json = Json::parse(line);
-    Lesson lesson{json.at("lesson"), json.at("slug"), json.at("title"), json.at("minutes"), json.at("steps")};
-    if (json.contains("rule")) {
-        Page page{.file = {}, .number = lesson.number, .minutes = lesson.minutes};
-        page.minutes_in_class = json.at("in_class");
-        page.before = json.at("after");
-        page.exercises = json.at("exercises");
-        page.rule = json.at("rule");
-        page.attempt = json.at("suggestion");
-        page.command = json.at("try");
-        lesson.page = std::make_shared<const Page>(std::move(page));
-    }
-    for (const auto& one : json.value("parameters", Json::array())) {
-        const auto kind = std::find(std::begin(kinds), std::end(kinds), one.at("kind").get<std::string>());
-        if (kind == std::end(kinds))
-            throw std::runtime_error("unknown kind of parameter: " + one.at("kind").dump());
-        lesson.parameters.push_back({one.at("name"), one.at("meaning"),
-                                     static_cast<LessonParameter::Kind>(kind - std::begin(kinds)),
-                                     one.at("usual"), one.at("least"), one.at("most"), one.at("among")});
-    }
-    return lesson;
-}
-
-End parse_end(const std::string& line) {
-    const Json json = Json::parse(line);
-    const std::string word = json.at("outcome");
-    for (const Outcome outcome : {Outcome::ok, Outcome::fail, Outcome::skip, Outcome::quit}) {
-        if (word != to_string(outcome)) continue;
-        return {.outcome = outcome,
-                .steps = json.at("steps"),
-                .checks = json.at("checks"),
-                .failed = json.at("failed"),
-                .detail = json.at("detail"),
-                .file = json.value("file", ""),
-                .line = json.value("line", std::size_t{0}),
-                .failed_step = json.value("failed_step", 0),
-                .with = json.value("with", "")};
-    }
-    throw std::runtime_error("unknown outcome: " + word);
 }
 
 }  // namespace tally::lesson

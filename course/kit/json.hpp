@@ -10,10 +10,6 @@ namespace tally::lesson {
 std::string json_line(const Event& event, const Lesson& lesson, int digits);
 
 // Returns the line that --describe prints: {"v":1,"lesson":7,"slug":"divide","event":"lesson",...}.
-std::string description(const Lesson& lesson, const std::string& status = {});
-
-// Both functions throw a std::exception if the line is invalid.
-Lesson parse_description(const std::string& line);
-End parse_end(const std::string& line);
+std::string description(const Lesson& lesson);
 
 }  // namespace tally::lesson

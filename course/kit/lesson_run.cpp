@@ -159,7 +159,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*talk)())
     CLI::App app(fmt::format("Lesson {}: {} (about {} minutes)", lesson.number, lesson.title, lesson.minutes),
                  fmt::format("lesson {}", lesson.slug));
     add_flags(app, flags);
-    add_parameter_flags(app, flags, &lesson.parameters);
+    add_parameter_flags(app, flags, lesson.parameters);
     add_lesson_flags(app, flags, asked);
     const std::string name = app.get_name();
 

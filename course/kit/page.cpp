@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -28,14 +27,6 @@ std::string without_marks(std::string text) {
     return text;
 }
 
-template <class F>
-void for_each_between(const std::string& line, std::string_view begin, std::string_view end, const F& found) {
-    for (std::size_t at = 0; (at = line.find(begin, at)) != std::string::npos;) {
-        at += begin.size();
-        found(line.substr(at, line.find(end, at) - at));
-    }
-}
-
 void append(std::string& text, const std::string& line) { text += (text.empty() ? "" : " ") + line; }
 
 class Parser {
@@ -48,22 +39,10 @@ public:
             begin = end + 1;
         }
         end_question();
-        page_.rule = without_marks(std::move(page_.rule));
         page_.in_pytorch = without_marks(std::move(page_.in_pytorch));
-        for_each_between(header_, "[", "](",
-                         [&](std::string slug) { page_.before.push_back(std::move(slug)); });
-        for_each_between(header_, "`./learn check ", "`",
-                         [&](std::string slug) { page_.exercises.push_back(std::move(slug)); });
-        if (const std::size_t at = page_.attempt.find("`./learn "); at != std::string::npos) {
-            page_.command = page_.attempt.substr(at + 1, page_.attempt.find('`', at + 1) - at - 1);
-            page_.attempt = trimmed(page_.attempt.substr(0, at));
-            if (!page_.attempt.empty())  // the page says "Try it: write ..."
-                page_.attempt[0] =
-                    static_cast<char>(std::toupper(static_cast<unsigned char>(page_.attempt[0])));
-        }
         if (page_.title.empty()) reject(file, 1, "expected a heading such as '# Lesson 7: divide'");
         if (page_.minutes == 0)
-            reject(file, line_, "expected a line such as '10 minutes alone, 20 in class · ...'");
+            reject(file, line_, "expected a line such as '10 minutes alone, 20 in class'");
     }
     Page page() && { return std::move(page_); }
 
@@ -74,41 +53,22 @@ private:
         if (int begin = 0;
             std::sscanf(line.c_str(), "# Lesson %d: %n", &page_.number, &begin) == 1 && begin > 0) {
             page_.title = line.substr(static_cast<std::size_t>(begin));
-        } else if (page_.minutes == 0 && std::sscanf(line.c_str(), "%d minutes alone, %d in class",
-                                                     &page_.minutes, &page_.minutes_in_class) == 2) {
-            last_ = &(header_ = line);
-        } else if (last_ == &header_) {
-            if (line.empty())
-                last_ = nullptr;
-            else
-                append(header_, line);
+        } else if (page_.minutes == 0 && std::sscanf(line.c_str(), "%d minutes alone", &page_.minutes) == 1) {
+            return;
         } else if (line.starts_with("## ")) {
             end_question();
             in_questions_ = line == "## The questions";
-            in_remember_ = line == "## Remember";
         } else if (in_questions_ && line.starts_with("### ")) {
             end_question();
             page_.questions.push_back({.id = trimmed(line.substr(4)), .line = line_});
         } else if (in_questions_ && !page_.questions.empty()) {
             add_to(page_.questions.back(), line);
-        } else if (in_remember_) {
-            add_to_remember(line);
-        }
-    }
-
-    void add_to_remember(const std::string& line) {
-        if (line.empty()) {
-            last_ = nullptr;
         } else if (line.starts_with("In PyTorch: ")) {
             last_ = &(page_.in_pytorch = line);
-        } else if (line.starts_with("Try it: ")) {
-            last_ = &(page_.attempt = line.substr(8));
-        } else if (last_ != nullptr) {
+        } else if (line.empty() || line.starts_with("Try it: ")) {
+            last_ = nullptr;
+        } else if (last_ == &page_.in_pytorch) {
             append(*last_, line);
-        } else if (page_.rule.empty()) {
-            last_ = &(page_.rule = line);
-        } else {
-            reject(page_.file, line_, "expected 'In PyTorch: ...' or 'Try it: ...' below the rule");
         }
     }
 
@@ -170,8 +130,7 @@ private:
 
     Page page_;
     std::size_t line_ = 0;
-    bool in_questions_ = false, in_remember_ = false, in_code_ = false;
-    std::string header_;           // the paragraph with the minutes, the prerequisites and the exercise
+    bool in_questions_ = false, in_code_ = false;
     std::string* last_ = nullptr;  // the text that an indented or wrapped line continues
 };
 }  // namespace

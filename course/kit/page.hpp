@@ -1,4 +1,5 @@
-// Reads the page of a lesson, lessons/NN_slug.md: the title, the minutes, the questions and what to remember.
+// Reads the page of a lesson, lessons/NN_slug.md: the title, the minutes, the questions and the hint for PyTorch. The runner
+// (course/runner/lessons.py) reads the rest.
 #pragma once
 
 #include <cstddef>
@@ -42,12 +43,10 @@ struct PageQuestion {
 
 struct Page {
     std::string file;  // as errors name it
-    int number = 0, minutes = 0, minutes_in_class = 0;
+    int number = 0, minutes = 0;
     std::string title = {};
-    std::vector<std::string> before = {}, exercises = {};  // slugs: "Before it: [divide](07_divide.md)"
     std::vector<PageQuestion> questions = {};
-    // The section "## Remember": the rule, "In PyTorch: ...", and "Try it: ... `./learn ...`"
-    std::string rule = {}, in_pytorch = {}, attempt = {}, command = {};
+    std::string in_pytorch = {};  // "In PyTorch: ..." from the section "## Remember"
 
     const PageQuestion& question(std::string_view id) const;  // throws if the page has no such question
 };

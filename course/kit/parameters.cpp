@@ -94,14 +94,8 @@ LessonParameter several(std::string_view name, std::string_view meaning, const s
     return parameter;
 }
 
-const std::vector<std::pair<std::string, std::string>>& parameter_names() {
-    static const std::vector<std::pair<std::string, std::string>> names{
-        {"micro", "micro-batches"},
-        {"rate", "learning rate"},
-        {"items", "items, or layers"},
-        {"steps", "updates"},
-        {"ranks", "processes that work together"},
-        {"values", "the numbers that are computed with, with commas"}};
+const std::vector<std::string>& parameter_names() {
+    static const std::vector<std::string> names{"micro", "rate", "items", "steps", "ranks", "values"};
     return names;
 }
 
@@ -128,8 +122,7 @@ Settings settings_of(const std::vector<LessonParameter>& parameters,
     std::vector<std::string> taken;
     for (const auto& parameter : parameters) {
         const auto& names = parameter_names();
-        if (std::none_of(names.begin(), names.end(),
-                         [&](const auto& name) { return name.first == parameter.name; }))
+        if (std::find(names.begin(), names.end(), parameter.name) == names.end())
             throw std::logic_error(fmt::format("[settings_of] no such name: '{}'", parameter.name));
         settings[parameter.name] = parameter.usual;
         taken.push_back(fmt::format("--{} ({})", parameter.name, range_of(parameter)));

@@ -32,8 +32,8 @@ LessonParameter real_number(std::string_view name, std::string_view meaning, dou
 LessonParameter several(std::string_view name, std::string_view meaning, const std::vector<int>& usual,
                         int least, int most);
 
-// Returns the names and meanings of all parameters. A name has the same meaning in all lessons.
-const std::vector<std::pair<std::string, std::string>>& parameter_names();
+// Returns the names of all parameters. A name has the same meaning in all lessons.
+const std::vector<std::string>& parameter_names();
 
 std::string range_of(const LessonParameter& parameter);  // "1, 2, 3 or 6", "a number from 0.01 to 1"
 std::string usual_of(const LessonParameter& parameter);  // "2,-3,11"

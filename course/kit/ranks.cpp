@@ -1,13 +1,17 @@
 // Starts the processes (ranks) of a lesson and reads their results.
 #include "course/kit/ranks.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <deque>
@@ -15,9 +19,9 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
-#include "course/kit/child.hpp"
 #include "course/kit/text.hpp"
 #include "tally/base/error.hpp"
 
@@ -87,6 +91,41 @@ std::string complaint_in(const std::string& output) {
     return all;
 }
 
+// Runs a command without standard input, and returns how the command ended and what it printed. A signal that ends this
+// program also ends the command (Linux only).
+std::pair<int, std::string> run_and_read(const std::vector<std::string>& command) {
+    std::vector<char*> words;
+    for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    std::array<int, 2> ends{};
+    if (::pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+    const pid_t pid = ::fork();
+    if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
+    if (pid == 0) {
+#ifdef __linux__
+        ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+        ::signal(SIGPIPE, SIG_DFL);
+        ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
+        for (const int output : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(ends[1], output);
+        for (const int end : ends) ::close(end);
+        ::execv(words[0], words.data());
+        ::_exit(127);
+    }
+    ::close(ends[1]);
+    std::string printed;
+    std::array<char, 4096> buffer;
+    for (ssize_t size = 0; (size = ::read(ends[0], buffer.data(), buffer.size())) != 0;) {
+        if (size > 0) printed.append(buffer.data(), static_cast<std::size_t>(size));
+        if (size < 0 && errno != EINTR) break;
+    }
+    ::close(ends[0]);
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return {status, std::move(printed)};
+}
+
 struct Scratch {
     std::string path = (std::filesystem::temp_directory_path() / "tally-ranks-XXXXXX").string();
     Scratch() {
@@ -119,27 +158,17 @@ std::string why_no_launcher() {
 
 void run_ranks(int ranks, std::vector<std::string> command) {
     set_up_open_mpi();
-    ChildResult finished;
-    {
-        const Scratch file;
-        // The ranks must not read standard input, and must not print between lines of the lesson.
-        std::vector<std::string> words{"/bin/sh",
-                                       "-c",
-                                       R"(exec "$0" "$@" </dev/null 2>&1)",
-                                       launcher(),
-                                       TALLY_MPIEXEC_NUMBER,
-                                       std::to_string(ranks)};
-        words.insert(words.end(), command.begin(), command.end());
-        words.push_back("--rank-says=" + file.path);
-        finished = run_capturing(words, STDOUT_FILENO);
-        read_results(file.path);
-    }
-    if (finished.end_signal != 0) ::raise(finished.end_signal);
-    if (finished.code == 0 && finished.signal == 0) return;
-    const std::string complaint = complaint_in(finished.captured);
+    const Scratch file;
+    std::vector<std::string> words{launcher(), TALLY_MPIEXEC_NUMBER, std::to_string(ranks)};
+    words.insert(words.end(), command.begin(), command.end());
+    words.push_back("--rank-says=" + file.path);
+    const auto [status, printed] = run_and_read(words);
+    read_results(file.path);
+    if (status == 0) return;
+    const std::string complaint = complaint_in(printed);
     ranks_error = fmt::format("{} ended with {}{}{}", launcher(),
-                              finished.signal != 0 ? fmt::format("signal {}", finished.signal)
-                                                   : fmt::format("exit code {}", finished.code),
+                              WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+                                                  : fmt::format("exit code {}", WEXITSTATUS(status)),
                               complaint.empty() ? "" : ": ", complaint);
 }
 

@@ -2,6 +2,7 @@
 #include "course/kit/terminal.hpp"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -12,8 +13,6 @@
 #include <string>
 #include <string_view>
 
-#include "course/kit/signals.hpp"
-
 namespace tally::lesson {
 
 namespace {
@@ -23,6 +22,20 @@ termios with_keys;
 volatile std::sig_atomic_t keys_on = 0;
 volatile std::sig_atomic_t was_stopped = 0;
 pthread_t reader;  // the thread that reads keys; only this thread changes the terminal
+
+// Installs a handler that blocks all signals while it runs. Does nothing if the program ignores `signal`.
+void handle_unless_ignored(int signal, void (*handler)(int)) {
+    struct sigaction action {};
+    if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;
+    action.sa_handler = handler;
+    sigfillset(&action.sa_mask);
+    ::sigaction(signal, &action, nullptr);
+}
+
+// Forwards the signal to `reader`, because the operating system may deliver the signal to any thread.
+bool passed_to_reader(int signal) {
+    return ::pthread_equal(::pthread_self(), reader) == 0 && ::pthread_kill(reader, signal) == 0;
+}
 
 bool ours() {
     termios now;
@@ -66,25 +79,25 @@ void as_without_handler(int signal) {
 }
 
 // Ends the program. All other signals are blocked, so a second signal does not interrupt this handler.
-void on_end(int signal, siginfo_t*, void*) {
-    if (passed_to(reader, signal)) return;
+void on_end(int signal) {
+    if (passed_to_reader(signal)) return;
     leave_screen();
     if (signal == SIGINT) ::_exit(130);
     as_without_handler(signal);
     ::_exit(128 + signal);  // needed for process 1 of a container, which the signal does not end
 }
 
-void on_continue(int signal, siginfo_t*, void*) {
-    if (keys_on == 0 || passed_to(reader, signal)) return;
+void on_continue(int signal) {
+    if (keys_on == 0 || passed_to_reader(signal)) return;
     was_stopped = 1;
     if (::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) ::tcsetattr(STDIN_FILENO, TCSANOW, &with_keys);
 }
 
-void on_stop(int signal, siginfo_t* info, void* context) {
-    if (passed_to(reader, signal)) return;
+void on_stop(int signal) {
+    if (passed_to_reader(signal)) return;
     leave_screen();
     as_without_handler(signal);
-    on_continue(signal, info, context);  // also if the program did not stop, as in an orphaned process group
+    on_continue(signal);  // also if the program did not stop, as in an orphaned process group
 }
 
 // The result is `nothing` after a timeout, `interrupted` after a signal, and `gone` if the terminal

@@ -2,7 +2,6 @@
 #include "course/kit/text.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace tally::lesson {
 
@@ -98,21 +97,6 @@ std::string to_ascii(std::string_view text) {
     for (const char byte : text)
         if (!continues_code_point(byte)) ascii += static_cast<unsigned char>(byte) < 0x80U ? byte : '?';
     return ascii;
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i] == b[j] ? 0U : 1U);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({changed, row[j + 1] + 1, row[j] + 1});
-        }
-    }
-    return row[b.size()];
 }
 
 }  // namespace tally::lesson

@@ -21,6 +21,5 @@ std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::st
                                  std::size_t width, std::size_t indent = 0);
 
 std::string to_ascii(std::string_view text);  // other characters become "?"
-std::size_t edit_distance(std::string_view a, std::string_view b);
 
 }  // namespace tally::lesson

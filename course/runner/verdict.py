@@ -168,14 +168,14 @@ def explained(exercise, result):
 
 def judge(exercise, file, scratch, seed):
     """Compiles a file to a library in the folder `scratch`, checks the library and deletes the library."""
-    settings = FOLDER / "settings"  # the compiler's command after the first line
+    settings = FOLDER / "settings"  # the compiler's command, a word in each line
     if not settings.exists():
         raise Problem(f"no exercises in {FOLDER}; build them first")
     make_folder(scratch)
     library = f"{scratch}/{exercise.name}.{os.getpid()}.so"
     # LC_ALL=C selects the English messages in ERRORS. The limits are 4 GiB and two minutes.
     command = ["/bin/sh", "-c", '{ ulimit -v 4194304; ulimit -t 120; } 2>/dev/null; LC_ALL=C exec "$@"', "sh",
-               *filter(None, text_of(settings).split("\n")[1:]), f"-I{exercise.folder}", "-shared", "-o", library, str(file)]
+               *filter(None, text_of(settings).split("\n")), f"-I{exercise.folder}", "-shared", "-o", library, str(file)]
     try:
         compiled = child.run(command, "stderr")
         if not compiled.code and not compiled.signal:

@@ -37,10 +37,3 @@ TEST_CASE("to_ascii: other characters become question marks") {
     CHECK(to_ascii("字") == "?");
     CHECK(to_ascii("\xff") == "?");
 }
-
-TEST_CASE("edit_distance: counts insertions, deletions and replacements") {
-    CHECK(edit_distance("divde", "divide") == 1);
-    CHECK(edit_distance("", "abc") == 3);
-    CHECK(edit_distance("arrays", "rounding") == edit_distance("rounding", "arrays"));
-    CHECK(edit_distance("kitten", "sitting") == 3);
-}
