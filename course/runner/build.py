@@ -116,7 +116,7 @@ def ninja(folder, targets):
     return ["ninja", "-C", str(folder), "-j", str(jobs()), *targets]
 
 
-def targets(names, what, folder=BUILD, options=(), again=False, time=""):
+def targets(names, what, folder=BUILD, options=(), again=False, time="", owner="./learn test"):
     """Builds targets. Nothing is built in a folder without CMakeLists.txt, where the programs are given."""
     if not (ROOT / "CMakeLists.txt").exists():
         return
@@ -124,8 +124,8 @@ def targets(names, what, folder=BUILD, options=(), again=False, time=""):
         LOG.parent.mkdir(exist_ok=True)
         LOG.write_text("")
     except OSError as error:
-        raise Problem(f"cannot write in {LOG.parent}: {what} cannot be built in this checkout; ask its owner to run "
-                      f"./learn, or use your own copy", Exit.io) from error
+        raise Problem(f"cannot write in {LOG.parent}: {what} cannot be built in this checkout; ask its owner to run {owner}, or use "
+                      "your own copy", Exit.io) from error
     with locked():
         if time and not folder.exists():
             say(f"building {what} for the first time: about {time}; log: build/learn.log")
@@ -144,7 +144,8 @@ def lessons(chosen):
     if all(each.program.exists() for each in chosen) and not writable():
         return
     what = f"lesson {chosen[0].slug}" if len(chosen) == 1 else "the lessons"
-    targets([each.program.name for each in chosen] + ["tally_modules"], what, time="a minute" if len(chosen) == 1 else "6 minutes")
+    targets([each.program.name for each in chosen] + ["tally_modules"], what, time="a minute" if len(chosen) == 1 else "6 minutes",
+            owner="./learn run all")
 
 
 def lesson(chosen):
@@ -154,7 +155,7 @@ def lesson(chosen):
 def exercises():
     if (BUILD / "exercises/exercise-checks").exists() and not writable():
         return
-    targets(["tally_exercises"], "the exercises", time="7 minutes")
+    targets(["tally_exercises"], "the exercises", time="7 minutes", owner="./learn check")
 
 
 @contextlib.contextmanager

@@ -78,9 +78,9 @@ def report_signal(lesson, number):
 def wants_next():
     """Waits for a key at the end of a lesson. SPACE begins the next lesson, and any other key leaves."""
     before = termios.tcgetattr(0)
-    os.write(1, b"\n SPACE next lesson  q leave")
     try:
-        tty.setcbreak(0, termios.TCSAFLUSH)
+        tty.setcbreak(0, termios.TCSAFLUSH)  # discards earlier keys, but none that answers the prompt
+        os.write(1, b"\n SPACE next lesson  q leave")
         return os.read(0, 16) in (b" ", b"\r", b"\n", b"\x1b[C", b"\x1bOC")
     finally:
         termios.tcsetattr(0, termios.TCSANOW, before)

@@ -80,7 +80,7 @@ TEST_CASE("parse_page: an error names the file, the line and what is expected") 
     CHECK(asked("Hint: Is it 1?", "Hint: Is it 1?") == "no error");
     CHECK(parsed("text\n") == "p.md:1: expected a heading such as '# Lesson 7: divide'");
     CHECK(parsed("# Lesson 7: divide\n") ==
-          "p.md:1: expected a line such as '10 minutes alone, 20 in class · ...'");
+          "p.md:1: expected a line such as '10 minutes alone, 20 in class'");
     CHECK(asked("* 7 — That", "* 7 - That") ==
           "p.md:14: expected '* **the right option**' or '* a wrong option — its explanation'");
     CHECK(asked("* **{n}**", "* **{n}** — Yes.") ==
