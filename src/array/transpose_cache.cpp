@@ -9,13 +9,13 @@ namespace tally::detail {
 
 namespace {
 
-constexpr std::size_t min_size = 1 << 12;  // elements
+constexpr std::size_t min_elements = 1 << 12;
 constexpr std::size_t min_rows = 2;        // 1 row: reading a copy from memory costs more than it saves
-constexpr std::size_t max_rows = 12;       // more rows: the product takes so long that a copy gains nothing
+constexpr std::size_t max_used_rows = 12;  // more rows: the product takes so long that a copy gains nothing
 constexpr std::size_t copy_at_use = 4;     // making a copy takes about as long as three uses save
 
 template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
-    return p.m >= min_rows && p.m <= max_rows && b.size() >= min_size && b.device() == Device::cpu &&
+    return p.m >= min_rows && p.m <= max_used_rows && b.size() >= min_elements && b.device() == Device::cpu &&
            !skip_compute && memory::detail::memory_class(b.storage()) == MemoryClass::parameter &&
            products() == Products::ordered && memory::detail::budget(Device::cpu) == 0;
 }
