@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from common import BUILD, ROOT, Exit, Problem, say
+from common import BUILD, FIRST, ROOT, Exit, Problem, say
 
 LOG, LOCK = ROOT / "build/learn.log", ROOT / "build/learn.lock"
 
@@ -63,9 +63,13 @@ def configure(folder, options, again):
             raise Problem(f"{folder} was built from {home}; TALLY_BUILD names a folder of another checkout", Exit.build)
         shutil.rmtree(folder)
     if again or not (folder / "build.ninja").exists():
-        if folder == BUILD and not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg"))):  # the second is a GPU under WSL
-            options = [*options, "-DTALLY_CUDA=OFF"]
-        run_logged(["cmake", "-G", "Ninja", "--preset", "release", "-B", str(folder), *options])
+        run_logged(cmake(folder, options))
+
+
+def cmake(folder, options=()):
+    if folder == BUILD and not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg"))):  # the second is a GPU under WSL
+        options = [*options, "-DTALLY_CUDA=OFF"]
+    return ["cmake", "-G", "Ninja", "--preset", "first" if folder == FIRST else "release", "-B", str(folder), *options]
 
 
 def run_logged(command, on_line=lambda line: None):
@@ -139,17 +143,17 @@ def writable():
     return os.access(LOG.parent if LOG.parent.exists() else ROOT, os.W_OK)
 
 
-def lessons(chosen):
-    """Builds the programs of lessons. A checkout that cannot be written is used as its owner has built it."""
+def lessons(chosen, device=None):
+    """Builds the programs of lessons. A checkout that cannot be written is used as its owner has built it.
+
+    A learner should not wait for the whole library before lesson 1, which is therefore compiled in build/first in less time.
+    """
     if all(each.program.exists() for each in chosen) and not writable():
         return
+    if [each.number for each in chosen] == [1] and device in (None, "cpu") and not (BUILD / "lessons" / chosen[0].name).exists():
+        return targets([chosen[0].name], f"lesson {chosen[0].slug}", FIRST, time="a minute", owner="./learn run all")
     what = f"lesson {chosen[0].slug}" if len(chosen) == 1 else "the lessons"
-    targets([each.program.name for each in chosen] + ["tally_modules"], what, time="a minute" if len(chosen) == 1 else "6 minutes",
-            owner="./learn run all")
-
-
-def lesson(chosen):
-    lessons([chosen])
+    targets([each.name for each in chosen] + ["tally_modules"], what, time=f"{4 if len(chosen) == 1 else 6} minutes", owner="./learn run all")
 
 
 def exercises():
@@ -164,7 +168,7 @@ def in_background(following):
     if not following or not (ROOT / "CMakeLists.txt").exists() or not writable():
         yield
         return
-    command = [sys.executable, __file__, *(each.program.name for each in following)]
+    command = [sys.executable, __file__, *(each.name for each in following)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           start_new_session=True) as builder:
         try:
@@ -184,12 +188,16 @@ def background(names):
         lock.truncate(0)
         lock.write(str(os.getpid()))  # another ./learn stops this process
         lock.flush()
-        with subprocess.Popen(ninja(BUILD, ["-k", "0", *names]), stdin=subprocess.DEVNULL) as process:
-            signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-            while process.poll() is None:
-                if select.select([sys.stdin], [], [], 0.2)[0]:
-                    process.terminate()  # Ninja removes unfinished files
-                    process.wait()
+        asked = []
+        signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
+        for command in ([] if (BUILD / "build.ninja").exists() else [cmake(BUILD)]) + [ninja(BUILD, ["-k", "0", *names])]:
+            with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL) as process:
+                while process.poll() is None:
+                    if asked or select.select([sys.stdin], [], [], 0.2)[0]:
+                        process.terminate()  # Ninja removes unfinished files
+                        process.wait()
+            if process.returncode:
+                break
         lock.truncate(0)
 
 

@@ -56,6 +56,7 @@ def work_folder(root):
 
 ROOT = Path(os.environ.get("TALLY_ROOT") or Path(__file__).resolve().parents[2])
 BUILD = Path(os.environ.get("TALLY_BUILD") or ROOT / "build/release")
+FIRST = ROOT / "build/first"  # the first lesson alone
 WORK = work_folder(ROOT)
 
 

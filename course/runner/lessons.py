@@ -10,7 +10,7 @@ import tty
 import build
 import child
 from answers import Answer, Answers, parsed, predicted
-from common import BUILD, ROOT, WORK, Exit, Problem, find_named, mode_for, out, say_error, to_ascii, wrapped
+from common import BUILD, FIRST, ROOT, WORK, Exit, Problem, find_named, mode_for, out, say_error, to_ascii, wrapped
 
 PARAMETERS = ("micro", "rate", "items", "steps", "ranks", "values")
 
@@ -19,7 +19,7 @@ class Lesson:
     """The page of a lesson, lessons/NN_slug.md, as course/kit/page.hpp describes it."""
 
     def __init__(self, path):
-        self.path, self.program = path, BUILD / "lessons" / f"lesson_{path.stem}"
+        self.path, self.name = path, f"lesson_{path.stem}"  # the name of the program
         number, _, slug = path.stem.partition("_")
         self.number, self.slug = int(number), slug.replace("_", "-")
         page = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
@@ -35,6 +35,11 @@ class Lesson:
         self.rule = parts.get("", "").replace("`", "")
         suggestion, command = re.fullmatch(r"(.*?)(?:`(\./learn .*?)`.*)?", parts.get("Try it: ", "")).groups("")
         self.suggestion, self.command = suggestion[:1].upper() + suggestion[1:].strip(), command
+
+    @property
+    def program(self):
+        programs = [folder / "lessons" / self.name for folder in (BUILD, FIRST)]
+        return next((each for each in programs if each.exists()), programs[0])
 
     @property
     def steps(self):
@@ -134,12 +139,12 @@ class Course:
 
     def help(self, which):
         lesson = named(self.lessons, which)
-        build.lesson(lesson)
+        build.lessons([lesson])
         return child.run([str(lesson.program), "--help"]).code
 
     def graph(self, which):
         lesson, file = named(self.lessons, which), self.options.file
-        build.lesson(lesson)
+        build.lessons([lesson], self.options.device)
         result = child.run([str(lesson.program), *arguments(self.options), f"--graph={file}"])
         if result.signal:
             return report_signal(lesson, result.signal)
@@ -152,7 +157,7 @@ class Course:
 
     def run(self, chosen, start=1):
         """Runs lessons, and returns 1 if one failed, or 77 if none could run."""
-        build.lessons(chosen)
+        build.lessons(chosen, self.options.device)
         outcomes, log = [], []
         for lesson in chosen:
             if self.records:
