@@ -10,14 +10,14 @@
 namespace tally::lesson {
 
 namespace {
-constexpr std::array fields{&AnswerRecord::what,     &AnswerRecord::of,      &AnswerRecord::number,
+constexpr std::array answer_fields{&AnswerRecord::what,     &AnswerRecord::of,      &AnswerRecord::number,
                             &AnswerRecord::how,      &AnswerRecord::which,   &AnswerRecord::given,
                             &AnswerRecord::sentence, &AnswerRecord::question};
 }  // namespace
 
 std::string line_of(const AnswerRecord& answer) {
     std::vector<std::string> texts;
-    for (const auto field : fields)
+    for (const auto field : answer_fields)
         texts.push_back(detail::clean_text(answer.*field, std::numeric_limits<int>::max()));
     return joined(texts, "\t");
 }

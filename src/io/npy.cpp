@@ -19,13 +19,13 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are written without conversion");
 
-constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::string_view npy_magic = "\x93NUMPY";
 
-template <class S> constexpr std::string_view type_name = std::is_same_v<S, float>    ? "<f4"
+template <class S> constexpr std::string_view npy_type = std::is_same_v<S, float>    ? "<f4"
                                                           : std::is_same_v<S, double> ? "<f8"
                                                                                       : "<i4";
 
-struct Header {
+struct NpyHeader {
     std::string type;
     std::uint64_t type_at = 0;
     Shape shape;
@@ -37,7 +37,7 @@ public:
     HeaderText(const ByteReader& reader, std::string_view text, std::uint64_t at)
         : reader_(reader), text_(text), start_(at) {}
 
-    Header parse() {
+    NpyHeader parse() {
         require_next('{');
         while (!accept('}')) {
             const std::size_t key_at = at_;
@@ -142,10 +142,10 @@ private:
 };
 
 // Reads the magic word (6 bytes), version (2), length of the dict (2, or 4 in version 2.0), and dict.
-Header read_header(ByteReader& reader) {
+NpyHeader read_header(ByteReader& reader) {
     if (reader.size() < 10)
         reader.throw_at(reader.size(), "truncated: a .npy file begins with at least 10 bytes");
-    if (reader.text(magic.size(), "the magic word") != magic)
+    if (reader.text(npy_magic.size(), "the magic word") != npy_magic)
         reader.throw_at(0, "not a .npy file: the magic word is missing");
     const int major = reader.number<std::uint8_t>("the version");
     const int minor = reader.number<std::uint8_t>("the version");
@@ -166,14 +166,14 @@ Header read_header(ByteReader& reader) {
 
 template <class S> void save_npy(const std::string& path, const Array<S>& array) {
     const Array<S> here = array.to(Device::cpu);
-    std::string header = "{'descr': '" + std::string(type_name<S>) + "', 'fortran_order': False, 'shape': (";
+    std::string header = "{'descr': '" + std::string(npy_type<S>) + "', 'fortran_order': False, 'shape': (";
     for (const std::int64_t extent : here.shape())
         header += std::to_string(extent) + ",";  // Python writes a tuple of one number as (4,)
     header += "), }";
-    header.append(63 - (magic.size() + 4 + header.size()) % 64,
+    header.append(63 - (npy_magic.size() + 4 + header.size()) % 64,
                   ' ');  // the numbers begin at a multiple of 64
     header += '\n';
-    std::string file(magic);
+    std::string file(npy_magic);
     file += {'\1', '\0', static_cast<char>(header.size() % 256), static_cast<char>(header.size() / 256)};
     file += header;
     const std::span<const S> numbers = here.span();
@@ -186,10 +186,10 @@ namespace {
 template <class S> Array<S> read_npy(const std::string& path) {
     const std::vector<std::byte> file = read_file("load_npy", path);
     ByteReader reader("load_npy", file, path);
-    const Header header = read_header(reader);
+    const NpyHeader header = read_header(reader);
     const bool wide = std::is_same_v<S, std::int32_t> && header.type == "<i8";
-    if (header.type != type_name<S> && !wide)
-        reader.throw_at(header.type_at, "numbers of type '", header.type, "', but '", type_name<S>,
+    if (header.type != npy_type<S> && !wide)
+        reader.throw_at(header.type_at, "numbers of type '", header.type, "', but '", npy_type<S>,
                         "' was requested; load the type of the file");
     const std::size_t bytes = header.shape.size() * (wide ? 8 : sizeof(S));
     if (reader.left() < bytes)

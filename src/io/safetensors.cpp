@@ -16,7 +16,7 @@
 namespace tally {
 namespace {
 
-constexpr const char* op = "load_safetensors";
+constexpr const char* load_op = "load_safetensors";
 constexpr std::string_view metadata_key = "__metadata__";
 constexpr std::uint64_t length_size = 8, max_header = 100'000'000;  // the limit of the format
 
@@ -34,7 +34,7 @@ std::string checksum_digits(std::string_view file, std::size_t at) {
     return digits;
 }
 
-template <class S> constexpr std::string_view type_name = std::is_same_v<S, float>    ? "F32"
+template <class S> constexpr std::string_view dtype_name = std::is_same_v<S, float>    ? "F32"
                                                           : std::is_same_v<S, double> ? "F64"
                                                                                       : "I32";
 
@@ -58,10 +58,10 @@ std::string quoted(const std::string& text) {
     return out + '"';
 }
 
-class Writer {
+class TensorsWriter {
 public:
     // Writes arrays of wider types first, so that every array is aligned.
-    explicit Writer(const std::map<std::string, detail::AnyArray>& tensors) {
+    explicit TensorsWriter(const std::map<std::string, detail::AnyArray>& tensors) {
         append<double>(tensors);
         append<float>(tensors);
         append<std::int32_t>(tensors);
@@ -101,7 +101,7 @@ private:
                 throw Error("save_safetensors", "the name '", name, "' is reserved; use another name");
             const Array<S> here = array->to(Device::cpu);
             const std::span<const S> numbers = here.span();
-            entries_ += quoted(name) + ":{\"dtype\":\"" + std::string(type_name<S>) + "\",\"shape\":[";
+            entries_ += quoted(name) + ":{\"dtype\":\"" + std::string(dtype_name<S>) + "\",\"shape\":[";
             for (const std::int32_t extent : here.shape()) entries_ += std::to_string(extent) + ",";
             if (entries_.back() == ',') entries_.pop_back();
             entries_ += "],\"data_offsets\":[" + std::to_string(numbers_.size());
@@ -126,9 +126,9 @@ std::size_t width(std::string_view type) {
     return type == "F32" || type == "I32" ? 4 : 0;
 }
 
-class Header {
+class HeaderReader {
 public:
-    Header(const ByteReader& file, std::string_view text) : file_(file), json_(file, text, length_size) {}
+    HeaderReader(const ByteReader& file, std::string_view text) : file_(file), json_(file, text, length_size) {}
 
     std::uint64_t checksum_at() const { return checksum_at_; }  // position of the first digit, or 0 if none
 
@@ -239,18 +239,18 @@ std::map<std::string, std::string> detail::checksum_metadata(std::map<std::strin
 }
 
 std::string detail::safetensors_bytes(const detail::Safetensors& content) {
-    return Writer(content.tensors).finish(content.metadata);
+    return TensorsWriter(content.tensors).finish(content.metadata);
 }
 
 detail::Safetensors detail::parse_safetensors(std::span<const std::byte> file, const std::string& name) {
-    ByteReader reader(op, file, name);
+    ByteReader reader(load_op, file, name);
     const auto length = reader.number<std::uint64_t>("the length of the header");
     if (length > max_header)
         reader.throw_at(0, "a header of ", length, " bytes; the format allows ", max_header);
     const std::string text = reader.text(length, "the header");
     if (!text.starts_with('{')) reader.throw_at(length_size, "'{' expected");
     detail::Safetensors content;
-    Header header(reader, text);
+    HeaderReader header(reader, text);
     const std::vector<Entry> entries = header.read(content.metadata);
     require_checksum(reader, file, header.checksum_at(), content.metadata);
     for (const Entry& entry : entries) {
@@ -272,12 +272,12 @@ detail::Safetensors detail::parse_safetensors(std::span<const std::byte> file, c
 
 void detail::save_safetensors(const std::string& path, const std::map<std::string, detail::AnyArray>& tensors,
                               const std::map<std::string, std::string>& metadata) {
-    write_file_atomically(path, Writer(tensors).finish(metadata));
+    write_file_atomically(path, TensorsWriter(tensors).finish(metadata));
 }
 
 detail::Safetensors detail::load_safetensors(const std::string& path) {
-    const std::vector<std::byte> bytes = read_file(op, path);
-    return within_memory(op, path, [&] { return detail::parse_safetensors(bytes, path); });
+    const std::vector<std::byte> bytes = read_file(load_op, path);
+    return within_memory(load_op, path, [&] { return detail::parse_safetensors(bytes, path); });
 }
 
 }  // namespace tally

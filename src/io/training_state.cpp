@@ -22,7 +22,7 @@ constexpr std::uint64_t head_size = 24, checksum_size = 8;
 
 enum class Kind : std::uint8_t { integer = 1, number = 2, text = 3, floats = 4, doubles = 5 };
 
-class Writer {
+class StateWriter {
 public:
     template <class T> void number(T value) {
         static_assert(std::is_arithmetic_v<T>);
@@ -117,7 +117,7 @@ void require_head(ByteReader& head, std::span<const std::byte> file) {
 }  // namespace
 
 std::string detail::state_bytes(const TrainingState& state) {
-    Writer writer;
+    StateWriter writer;
     writer.text(magic);
     writer.number(version);
     writer.number(std::uint32_t{0});
