@@ -1,4 +1,4 @@
-// Draws a row of boxes for each segment of a checkpointed network. Boxes of recomputed values are hatched.
+// Draws a row of boxes for each segment of a checkpointed network. Boxes of recomputed values are dashed.
 #pragma once
 
 #include "course/kit/talk.hpp"

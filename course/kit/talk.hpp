@@ -34,7 +34,7 @@ template <std::invocable<Picture&> Draw>
 void graph(std::string_view name, std::string title, const Draw& draw) {
     Picture::KeepValues keep_values;
     Picture picture(std::move(title));
-    draw(picture.widest(drawing::Sheet::widest));
+    draw(picture);
     graph(name, picture.svg(), picture.dot());
 }
 

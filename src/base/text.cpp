@@ -90,6 +90,18 @@ std::string detail::short_number(double number) {
     return plain ? detail::with_decimals(number, 4) : number_text(number, std::chars_format::scientific, 3);
 }
 
+std::string detail::short_values(std::span<const double> values) {
+    const std::size_t shown = values.size() > 4 ? 2 : values.size();
+    std::string text;
+    for (const double value : values.first(shown)) {
+        const std::string number = short_number(value);
+        text += std::string(number.size() < 7 ? 8 - number.size() : 1, ' ') + number;
+    }
+    if (text.empty()) return "[]";
+    text.front() = '[';
+    return text + (shown < values.size() ? " ..]" : "]");
+}
+
 std::string detail::format_bytes(std::size_t bytes) {
     if (bytes < 1024) return std::to_string(bytes) + " B";
     constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <span>
 #include <string>
 
 namespace tally {
@@ -19,7 +20,9 @@ std::string shortest(double number);
 std::string to_text(std::floating_point auto number) { return detail::shortest(number); }
 std::string to_text(double number, int digits);  // like printf("%.*g")
 std::string short_number(double number);         // "0.5000", "1.250e-07", "nan"
-std::string format_bytes(std::size_t bytes);     // "960 B", "45.0 MiB"
+// Returns "[-0.3536  0.0207 -0.6125]", or "[ 0.5000 -1.2500 ..]" for more than four values.
+std::string short_values(std::span<const double> values);
+std::string format_bytes(std::size_t bytes);  // "960 B", "45.0 MiB"
 }  // namespace detail
 
 }  // namespace tally

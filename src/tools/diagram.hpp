@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -33,12 +32,13 @@ struct Diagram {
     static constexpr int max_boxes = 1000;  // a larger picture would be unreadable, so drawing throws
 
     std::string title;
-    std::string description;         // for screen readers; "" for a sentence that counts the boxes
+    std::string description;         // for screen readers; "" for the names of the boxes
     std::vector<std::string> lanes;  // names of the lanes, shown if there are several
     std::vector<Box> boxes;          // in topological order
-    int widest = 0;                  // pixels at which lines must wrap; 0 wraps at a width that reads well
 };
 
+// Throws if the diagram has no boxes or too many boxes, or if an input comes after the box that reads it.
+void require_drawable(const Diagram& diagram);
 std::string to_svg(const Diagram& diagram);
 std::string to_dot(const Diagram& diagram);
 
@@ -46,7 +46,4 @@ std::string to_dot(const Diagram& diagram);
 // loss. All other boxes are assigned to no_lane.
 void lanes_from_losses(Diagram& diagram);
 
-// Returns "[-0.3536  0.0207 -0.6125]", or "[ 0.5000 -1.2500 ..]" for more than four values.
-std::string short_values(std::span<const double> values);
-std::string short_values(std::span<const float> values);
 }  // namespace tally::detail

@@ -7,7 +7,6 @@
 //     picture.write("divide.svg");
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -48,65 +47,40 @@ public:
     // Draws the graph, runs the backward pass, and draws the gradients.
     template <class T> void backward(const Var<T>& loss, std::string lane = "") {
         add(loss, std::move(lane));
-        const std::vector<detail::ValueNode<T>*> leaves = leaves_behind<T>(loss.node());
-        struct KeepAlive {  // the backward pass would destroy a leaf that has no handle
-            explicit KeepAlive(const std::vector<detail::ValueNode<T>*>& all) : nodes(all) {
-                for (detail::ValueNode<T>* node : nodes) ++node->refs;
-            }
-            ~KeepAlive() {
-                for (detail::ValueNode<T>* node : nodes) detail::unref(node);
-            }
-            const std::vector<detail::ValueNode<T>*>& nodes;
-        };
-        const KeepAlive hold(leaves);
-        std::vector<T> before;  // each leaf's gradient before the current step; an arrow shows the difference
-        for (const detail::ValueNode<T>* leaf : leaves)
-            before.push_back(leaf->has_complete_gradient() ? leaf->gradient : T());
-        std::vector<bool> any(leaves.size());
-        for (std::size_t i = 0; i < leaves.size(); ++i) any[i] = leaves[i]->has_complete_gradient();
+        // The backward pass frees a node without a handle, but its gradient is read after the pass of its user.
+        const std::map<std::uint64_t, Node*> nodes = behind(loss.node());
+        std::vector<Held> held;
+        for (const auto& [id, node] : nodes) held.emplace_back(node);
+        // The inputs of the operation that runs, and their gradients before it runs; an arrow shows the change.
+        std::map<const detail::ValueNode<T>*, T> before;
         int current = -1;
-        const auto arrived = [&] {  // labels the gradients that the last backward function sent to leaves
-            for (std::size_t i = 0; current >= 0 && i < leaves.size(); ++i) {
-                // If the operation reads a leaf several times, the last edge shows the gradient.
-                detail::Diagram::Input* edge = nullptr;
-                int edges = 0;
-                for (auto& input : diagram_.boxes[static_cast<std::size_t>(current)].inputs) {
-                    if (input.from != boxes_.at(leaves[i]->id) || !leaves[i]->has_complete_gradient())
-                        continue;
-                    input.back = true;
-                    edge = &input;
-                    ++edges;
-                }
-                if (edge)
-                    edge->gradient = text(any[i] ? zip(functor::Sub{}, leaves[i]->gradient, before[i])
-                                                 : leaves[i]->gradient) +
-                                     (edges > 1 ? " together" : "");
-                if (leaves[i]->has_complete_gradient()) {
-                    before[i] = leaves[i]->gradient;
-                    any[i] = true;
-                }
+        const auto arrived = [&] {
+            for (const auto& [input, earlier] : before) {
+                if (!input->has_complete_gradient()) continue;
+                const T& now = input->gradient;
+                label(current, boxes_.at(input->id),
+                      text(detail::has_memory(earlier) ? zip(functor::Sub{}, now, earlier) : now));
             }
+            before.clear();
         };
         loss.backward([&](const detail::VisitedNode<T>& visit) {
             const auto drawn = boxes_.find(visit.node.id);
             if (drawn == boxes_.end()) return;  // a node inside a checkpoint, which is drawn as one box
             arrived();
             current = drawn->second;
-            detail::Diagram::Box& box = diagram_.boxes[static_cast<std::size_t>(current)];
-            box.gradient = text(visit.gradient);
-            for (detail::Diagram::Input& input : box.inputs)
-                input.back =
-                    diagram_.boxes[static_cast<std::size_t>(input.from)].role != detail::Diagram::Role::data;
+            diagram_.boxes[static_cast<std::size_t>(current)].gradient = text(visit.gradient);
+            for (Node* node : visit.node.inputs()) {
+                if (!node || node->state == detail::State::constant) continue;
+                const auto* input = static_cast<const detail::ValueNode<T>*>(node);
+                before[input] = input->has_complete_gradient() ? input->gradient : T();
+            }
         });
         arrived();
-        for (const detail::ValueNode<T>* leaf : leaves)
-            if (leaf->has_complete_gradient()) box_of(leaf).gradient = text(leaf->gradient);
-    }
-
-    // Sets the width in pixels at which lines wrap.
-    Picture& widest(int pixels) {
-        diagram_.widest = pixels;
-        return *this;
+        for (const auto& [id, node] : nodes) {
+            const auto& leaf = static_cast<const detail::ValueNode<T>&>(*node);
+            if (node->state == detail::State::leaf && leaf.has_complete_gradient())
+                box_of(node).gradient = text(leaf.gradient);
+        }
     }
 
     std::string svg() const { return to_svg(finished()); }
@@ -114,17 +88,21 @@ public:
     void write(const std::string& path) const;  // writes .svg or .dot, completely or not at all
 
 private:
-    template <class T> void draw(detail::ValueNode<T>* root) {
-        std::map<std::uint64_t, Node*> fresh;  // ordered by id: topologically
-        std::vector<Node*> todo{root};
-        while (!todo.empty()) {
-            Node* node = todo.back();
-            todo.pop_back();
-            if (boxes_.count(node->id) || !fresh.emplace(node->id, node).second) continue;
-            for (Node* input : node->inputs())
-                if (input) todo.push_back(input);
+    struct Held {  // keeps a node alive
+        explicit Held(Node* n) : node(n) { ++node->refs; }
+        Held(Held&& other) noexcept : node(std::exchange(other.node, nullptr)) {}
+        ~Held() {
+            if (node) detail::unref(node);
         }
-        for (const auto& [id, node] : fresh) {
+        Node* node;
+    };
+
+    // Returns the nodes of a graph by their ids, and so in topological order.
+    static std::map<std::uint64_t, Node*> behind(Node* root);
+
+    template <class T> void draw(detail::ValueNode<T>* root) {
+        for (const auto& [id, node] : behind(root)) {
+            if (boxes_.count(id)) continue;
             const auto& shown = static_cast<const detail::ValueNode<T>&>(*node);
             detail::Diagram::Box box;
             box.role = node->state == detail::State::leaf       ? detail::Diagram::Role::parameter
@@ -143,34 +121,21 @@ private:
         }
     }
 
-    template <class T> static std::vector<detail::ValueNode<T>*> leaves_behind(detail::ValueNode<T>* root) {
-        std::map<std::uint64_t, Node*> seen;
-        std::vector<Node*> todo{root};
-        while (!todo.empty()) {
-            Node* node = todo.back();
-            todo.pop_back();
-            if (!seen.emplace(node->id, node).second) continue;
-            for (Node* input : node->inputs())
-                if (input) todo.push_back(input);
-        }
-        std::vector<detail::ValueNode<T>*> leaves;
-        for (const auto& [id, node] : seen)
-            if (node->state == detail::State::leaf)
-                leaves.push_back(static_cast<detail::ValueNode<T>*>(node));
-        return leaves;
-    }
-
     detail::Diagram::Box& box_of(const Node* node) {
         return diagram_.boxes[static_cast<std::size_t>(boxes_.at(node->id))];
     }
+    // Labels the arrow that carries a gradient to the box `to`. If the operation reads the box several times,
+    // its last edge shows the gradient.
+    void label(int user, int to, std::string gradient);
     detail::Diagram finished() const;
 
     static std::string text(double x) { return detail::short_number(x); }
     static std::string text(float x) { return detail::short_number(static_cast<double>(x)); }
     template <class S> static std::string text(const Array<S>& x) {
         const std::vector<S> values = x.to_vector();
-        return x.shape().rank() == 0 ? detail::short_number(static_cast<double>(values[0]))
-                                     : detail::short_values(std::span<const S>(values));
+        return x.shape().rank() == 0
+                   ? text(values[0])
+                   : detail::short_values(std::vector<double>(values.begin(), values.end()));
     }
 
     detail::Diagram diagram_;

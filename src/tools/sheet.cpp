@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "tally/base/text.hpp"
-#include "tally/tools/diagram_shape.hpp"
 #include "tally/tools/svg.hpp"
 
 namespace tally::drawing {
@@ -14,13 +13,24 @@ namespace {
 
 using svg::formatted;
 
-constexpr int strong_width = 14;  // width of a letter of 22 px
+// Letters of 18 px and of 22 px are at most this wide.
+constexpr int char_width = 11, strong_width = 14;
 
 const char* const styles =
     ".t-strong{font-size:22px;font-weight:bold}\n"
     ".t-quiet{fill:#59636e}\n"
     ".t-good{fill:#137333}\n"
     ".t-bad{fill:#b3400a}\n"
+    ".t-name{font-weight:bold}\n"
+    ".t-halo{paint-order:stroke;stroke:#ffffff;stroke-width:8}\n"
+    ".s-box{fill:#ffffff;stroke-width:2}\n"
+    ".s-parameter,.s-inner{stroke:#0b57d0}\n"
+    ".s-inner{fill:none;stroke-width:2}\n"
+    ".s-data{stroke:#59636e}\n"
+    ".s-operation{stroke:#137333}\n"
+    ".s-loss{stroke:#8430ce;stroke-width:4}\n"
+    ".s-saved{fill:#ffe69a}\n"
+    ".s-again{stroke-dasharray:7 5}\n"
     ".s-band{fill:#f4f6f8;stroke:#d5dbe1}\n"
     ".s-cell,.s-blank{fill:#ffffff;stroke:#59636e;stroke-width:1}\n"
     ".s-blank{stroke-dasharray:3 5}\n"
@@ -42,6 +52,13 @@ const char* const dark =
     ".t-quiet{fill:#9198a1}\n"
     ".t-good{fill:#56d364}\n"
     ".t-bad{fill:#ffa657}\n"
+    ".t-halo{stroke:#0d1117}\n"
+    ".s-box{fill:#0d1117}\n"
+    ".s-parameter,.s-inner{stroke:#79b5ff}\n"
+    ".s-data{stroke:#9198a1}\n"
+    ".s-operation{stroke:#56d364}\n"
+    ".s-loss{stroke:#d2a8ff}\n"
+    ".s-saved{fill:#574200}\n"
     ".s-band{fill:#161b22;stroke:#3d444d}\n"
     ".s-cell,.s-blank{fill:#0d1117;stroke:#9198a1}\n"
     ".s-own{fill:#12305c;stroke:#79b5ff}\n"

@@ -70,6 +70,20 @@ TEST_CASE("Picture: it shows names, operations, values, and gradients that have 
     CHECK_THROWS_WITH(Picture(y), contains("[picture] a backward pass has already used 'mul'"));
 }
 
+TEST_CASE("Picture: every gradient is shown once, at its box or at the arrows of its parts") {
+    const Picture::KeepValues keep_values;
+    const Scalar a = parameter(2.0), b = parameter(-3.0);
+    const Scalar p = a * b, sum = p + exp(p * 0.0), y = sum * 5.0;
+    Picture drawn;
+    drawn.name(p, "p");
+    drawn.backward(y);
+    const std::string dot = drawn.dot();
+    CHECK(count(dot, "label=\"5.0000\"") == 1);  // p sends 5 along the sum, and 0 along the product with 0
+    CHECK(count(dot, "label=\"0.0000\"") == 1);
+    CHECK(count(dot, "-15.0000\"") == 1);  // the box of a, but not the arrow to a
+    CHECK(count(dot, "style=dashed") == 7);
+}
+
 TEST_CASE("Picture::write: the extension chooses .svg or .dot, and a file that cannot be written is named") {
     const Picture::KeepValues keep_values;
     const Scalar x = parameter(3.0);
