@@ -39,19 +39,25 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
     note("We cannot take all possible items. The gradient of a batch is an estimate of the true gradient.");
 
     step("Here are the gradients of sixty batches of one item, and of sixty batches of {} items.", micro);
-    Plane plane{"first component of the gradient", "second component", {}, "the true gradient", 2, -3, {}};
+    Plane plane{"first component of the gradient",
+                "second component",
+                {},
+                Plane::Scale::equal,
+                "the true gradient",
+                2,
+                -3};
     for (const int size : {1, micro}) {
-        plane.points.push_back({say("items in a batch: {}", size), {}, {}});
+        plane.series.push_back({say("items in a batch: {}", size), {}, {}});
         for (int draw = 0; draw < 60; ++draw) {
             const std::vector<real> g = estimate(items(size, draw));
-            plane.points.back().x.push_back(double(g[0]));
-            plane.points.back().y.push_back(double(g[1]));
+            plane.series.back().x.push_back(double(g[0]));
+            plane.series.back().y.push_back(double(g[1]));
         }
         const double spread = sigma / std::sqrt(size);
         plane.circles.push_back({say("spread {} = 2 / root({})", short_number(spread), size), spread});
     }
     std::vector<Series> cloud;
-    for (const Plane::Points& p : plane.points) cloud.push_back({p.label, p.x, p.y});
+    for (const Plane::Series& p : plane.series) cloud.push_back({p.label, p.x, p.y});
     cloud.push_back({"the true gradient", {2}, {-3}});
     plot("gradients, first component across, second up", cloud);
     graph("cloud", say("Sixty gradients of one item, and sixty of {}, around the true one", micro), plane);

@@ -76,7 +76,8 @@ LESSON(equal_micro_batches({3, 6})) {  // with 2, the training without a divisio
     ask("twenty-updates", "start", short_number(divided.front()), "divided", short_number(divided.back()));
     show("not divided, after 20 updates", forgotten.back());
     graph("errors", "The error after each update",
-          Curves{"updates", "error", {{"divided by N", divided}, {"not divided", forgotten}}});
+          curves("updates", "error", {{"divided by N", divided}, {"not divided", forgotten}},
+                 Plane::Scale::logarithmic));
     check("the divided training ends below 0.001", divided.back() < 0.001);  // it began at 2.5
     check("the undivided training gets worse", forgotten.back() > forgotten.front());
     note("The wrong gradient acts like a learning rate {} times as large.", n);

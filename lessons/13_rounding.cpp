@@ -1,5 +1,6 @@
 // Lesson 13: two numbers are equal in mathematics, equal within a bound, or equal in every bit.
 #include <bit>
+#include <bitset>
 
 #include "course/kit/window_gradient.hpp"
 
@@ -35,17 +36,14 @@ template <class S> static Draws three_orders(int items, int parts) {
     Draws found;
     const V w = parameter(Array<S>({1}, {1}, options().device));
     for (std::uint64_t draw = 0; draw < 3000; ++draw) {
-        const V x = uniform<S>({items, 1}, -1, 1, {.seed = options().seed, .stream = draw})
-                        .value()
-                        .to(w.value().device());
-        const auto gradient_of = [&](const V& rows, int n) {
-            return grad(mean(matmul(rows, w)) / n, {w}).front().item();
-        };
-        S full = gradient_of(x, 1), separate = 0;
+        const V on_cpu = uniform<S>({items, 1}, -1, 1, {.seed = options().seed, .stream = draw});
+        const V x = on_cpu.value().to(w.value().device());
+        const auto gradient = [&](const V& v, int n) { return grad(mean(matmul(v, w)) / n, {w})[0].item(); };
+        S full = gradient(x, 1), separate = 0;
         w.zero_grad();
         for (const V& micro : split(x, items / parts)) {
             (mean(matmul(micro, w)) / parts).backward();  // continues the sum in w.grad
-            separate += gradient_of(micro, parts);        // begins at 0
+            separate += gradient(micro, parts);           // begins at 0
         }
         const S one_sum = w.grad().item();
         found.one_sum += one_sum != full;
@@ -82,10 +80,9 @@ LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
     ask("two-divisions");
     const auto in_float = differing_pairs<float>(), in_double = differing_pairs<double>();
     auto by_n = table({"N", "b that differ, float", "double"});
-    for (const int n : {7, 8, 9, 10, 11}) {
-        const auto has_n = [&](const auto& pair) { return pair.first == n; };
-        by_n.row(n, count_if(in_float, has_n), count_if(in_double, has_n));
-    }
+    const auto n_of = &std::pair<int, int>::first;
+    for (const int n : {7, 8, 9, 10, 11})
+        by_n.row(n, std::ranges::count(in_float, n, n_of), std::ranges::count(in_double, n, n_of));
 
     step("For how many of the 1024 pairs of N and b up to 32 does (1/N)/b differ from 1/(N b)?");
     const auto power_of_two = [](const auto& pair) {
@@ -97,7 +94,10 @@ LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
     const auto [n, b] = std::ranges::min(in_float, {}, [](auto pair) { return pair.first * pair.second; });
     show("smallest N and b", {n, b});
     check_equal("125 pairs of floats, 148 of doubles", {in_float.size(), in_double.size()}, {125, 148});
-    graph("rounding", say("The floats around 1/{}", n * b), around(n, b, weight<float>(n, b)));
+    const auto bits_of = [](float f) { return std::bitset<23>(std::bit_cast<std::uint32_t>(f)).to_string(); };
+    auto bits = table({"float", "its 23 stored bits"});
+    bits.row("1/(N b)", bits_of(1.f / float(n * b)));
+    bits.row("(1/N)/b", bits_of(weight<float>(n, b)));
 
     ask("which-order", "items", items, "parts", parts, "each", items / parts);
     const Draws floats = three_orders<float>(items, parts), doubles = three_orders<double>(items, parts);

@@ -44,12 +44,6 @@ LESSON(equal_micro_batches({2, 3})) {
     // clip_grad_norm() multiplies by limit / (length + 1e-6), as in PyTorch.
     check_close("[1 0] + [0 2], clipped to 1", early.grad(), {std::sqrt(0.2), std::sqrt(0.8)}, 2e-6);
     note("Clipping is not additive: clip(a + b) is not clip(a) + clip(b).");
-    graph("scissors", "Where a gradient may be clipped, and what [2 0] and [0 2] give at limit 1",
-          Scissors{{"a micro-batch's gradient", "w.grad, a running sum", "after the last one", "step"},
-                   {{0, "each gradient alone, then their mean", to_string(mean_of_clipped(two, 1))},
-                    {1, "w.grad each time, nothing divided", to_string(early.grad())},
-                    {1, "w.grad each time, each loss divided by 2", to_string(clip(two, 1, 2, each_time))},
-                    {2, "once, after dividing and adding", to_string(once.grad()), true}}});  // true: right
 
     ask("early-clip");
     std::vector<double> lengths;  // clip_grad_norm() returns the length before clipping

@@ -66,11 +66,11 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     auto sums = table({"momentum 0.9, two updates", "s", "formula"});
     sums.row("once per update", through_a_window(Sgd<real>({s_once}, with_momentum), s_once, n), formula(2));
     sums.row("zeros in between", s.item(), formula(n + 1));
-    const Walks::Walk right{"once per update", "s = -0.29", {{"1st", 0, -0.1}, {"2nd", -0.1, formula(2)}}};
-    Walks::Walk wrong{"zeros in between", "s = " + short_number(s.item()), {}};
-    for (std::size_t call = 1; call < path.size(); ++call)
-        wrong.steps.push_back({"call " + std::to_string(call), path[call - 1], path[call]});
-    graph("zero-gradients", "The weight s during two updates", Walks{"s", {right, wrong}});
+    std::vector<double> once(std::size_t(2 * n), 0);  // after each call
+    std::fill(once.begin() + n, once.end(), -0.1);
+    once.push_back(formula(2));
+    graph("zero-gradients", "The weight s during two updates",
+          curves("calls of step()", "s", {{"once per update", once}, {"zeros in between", path}}));
     check_close("the formulas", sums.column("s"), sums.column("formula"), roundings(10 * n));  // 5 in a call
 
     ask("adams-count", "n", n);

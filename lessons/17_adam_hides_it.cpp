@@ -105,10 +105,11 @@ LESSON(equal_micro_batches({3, 6})) {
     check("SGD ends near 0 if we divide", sgd_mean.back() < 1e-5);
     check("SGD explodes if we do not", sgd_sum.back() > 1e10);
     check_close("Adam: one curve", adam_sum, adam_mean, 1e-4);
-    const std::vector<Curves::Curve> curves{{"SGD, " + mean_of_n, sgd_mean},
-                                            {"SGD, " + sum_of_n, sgd_sum},
-                                            {"Adam, " + mean_of_n, adam_mean},
-                                            {"Adam, " + sum_of_n, adam_sum}};
-    graph("losses", "The loss over 30 updates: SGD explodes, Adam hides the mistake",
-          Curves{"updates", "loss, by powers of ten", curves});
+    const Plane losses = curves("updates", "loss, by powers of ten",
+                                {{"SGD, " + mean_of_n, sgd_mean},
+                                 {"SGD, " + sum_of_n, sgd_sum},
+                                 {"Adam, " + mean_of_n, adam_mean},
+                                 {"Adam, " + sum_of_n, adam_sum}},
+                                Plane::Scale::logarithmic);
+    graph("losses", "The loss over 30 updates: SGD explodes, Adam hides the mistake", losses);
 }

@@ -42,12 +42,9 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     losses.row(say("{} x 2", n), micro_loss, micro[0], micro[1]);
     check("micro-batches have a smaller loss", micro_loss < 0.6 * loss.item());
     check("and another gradient", furthest(micro, full) > 0.1);
-    std::vector<Vector> products;
-    for (const Tensor& row : split(matmul(x * a, reshape(y * b, {1, items})), 1))
-        products.push_back(values(row));
-    graph("similarities", "Products z u: each row must find its own pair among the pairs of its batch",
-          Matrices{{{say("{} pairs", items), "loss " + in_one, std::size_t(items), products},
-                    {say("{} x 2", n), "loss " + short_number(micro_loss), 2, products}}});
+    const Tensor products = slice(x * a, 0, 0, 1) * reshape(y * b, {1, items});
+    show("products of the first z", products);
+    note("The full batch compares all of them. The micro-batch compares only the first two.");
 
     ask("what-stays");
     std::vector<Tensor> z_parts, u_parts;

@@ -67,15 +67,10 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     auto ways = table({"", "w after the four items"});
     for (const auto& [name, method] : methods) ways.row(name, method(four, 0, rate));
     check("AGN does not make the step of accumulation", std::abs(by_agn - w.item()) > 0.2 * rate * rate);
-    Walks::Walk together{
-        "accumulation: all slopes at w = 0", say("a quarter of their sum: {}", w.item()), {}},
-        moving{"AGN: each slope at a new w", say("a quarter of the way: {}", by_agn), {}};
-    for (std::size_t i = 0; i < 4; ++i) {
-        const double alone = rate * four[i].a * four[i].c, from = path[i], to = path[i + 1];
-        together.steps.push_back({say("item {}: 0 to {}", i + 1, alone), 0, alone});
-        moving.steps.push_back({say("item {}: {} to {}", i + 1, from, to), from, to});
-    }
-    graph("path", "Where each slope is taken: one step for each item", Walks{"w", {together, moving}});
+    std::vector<double> at_zero{0};
+    for (const Item& item : four) at_zero.push_back(at_zero.back() + rate * item.a * item.c);
+    graph("path", "The sum of the steps after each item, before it is divided by 4",
+          curves("items", "w", {{"all slopes at w = 0", at_zero}, {"each slope at a new w", path}}));
     note("Hermans, Spanakis and Moeckel, 2017. Local SGD does not divide.");
 
     ask("same-step");

@@ -98,10 +98,11 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     }
     note("These are relative errors of means over 100 windows.");
     note("Small windows measure tr(Sigma) well. Only large windows measure |G|^2.");
-    const std::vector<Plane::Points> estimates{{"|G|^2", runs[0].tens, scaled(runs[0].square, 1 / G2)},
+    const std::vector<Plane::Series> estimates{{"|G|^2", runs[0].tens, scaled(runs[0].square, 1 / G2)},
                                                {"tr(Sigma)", runs[0].tens, scaled(runs[0].trace, 1 / trace)}};
     graph("what-the-noise-says", say("100 windows of {} items", few),
-          Plane{"windows, in tens", "estimate / true value", estimates, "true value", 0, 1, {}});
+          Plane{"windows, in tens", "estimate / true value", estimates, Plane::Scale::equal, "true value", 0,
+                1});
     // The expected number is 29 to 33 for these settings, and five standard deviations are 25.
     check_close("about a third of the small windows are below 0", double(runs[0].below_0), 32.0, 25);
     check_close("|G|^2 is unbiased: five likely errors", windows.column("error of |G|^2"), {0.0, 0.0, 0.0},

@@ -87,7 +87,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     }
     const std::vector<double> S = batches.column("S / S_min").values, E = batches.column("E / E_min").values;
     graph("updates-and-items", "Batches of R/4 to 4 R: fewer updates, more items",
-          Curves{"batch, doubled each time", "times the fewest", {{"updates", S}, {"items", E}}});
+          curves("batch, doubled each time", "times the fewest", {{"updates", S}, {"items", E}}));
     // In 240 trainings with other random numbers, the product differed from 1 by at most 0.08.
     check_close("(S/S_min - 1)(E/E_min - 1) is 1", batches.column("product"), std::vector<double>(5, 1), 0.2);
 

@@ -42,9 +42,23 @@ struct Walk {
         for (std::size_t step = rows.size(); step-- > 0;)
             text += (step < 9 ? " " : "") + std::to_string(step + 1) + " |" + rows[step] +
                     (step + 1 == rows.size() ? "   o only run   x recorded" : "") + "\n";
+        Lanes lanes{{"its input is kept", "only run", "recorded"}, {}};
+        for (std::size_t step = steps.size(); step-- > 0;)
+            lanes.lanes.push_back({std::to_string(step + 1), "", {}});
+        const auto add = [&](std::size_t kind, std::size_t step, std::size_t from, std::size_t until) {
+            lanes.lanes[steps.size() - 1 - step].work.push_back({kind, double(from), double(until), ""});
+        };
+        // An input is kept from the end of the step before it to the last restart from it.
+        std::vector<std::size_t> computed(steps.size() + 1);
+        for (std::size_t time = 0; time < begun.size(); ++time) {
+            const std::size_t step = begun[time];
+            if (time > 0 && begun[time - 1] + 1 != step) add(0, step, computed[step], time);
+            computed[step + 1] = time + 1;
+            add(recorded[time] ? 2 : 1, step, time, time + 1);
+        }
         const std::string title =
             tally::lesson::say("{} steps, each recorded once; {} begun", steps.size(), begun.size());
-        graph("schedule", sheet_of(title, Runs{begun, recorded}).svg(), "", text);
+        graph("schedule", sheet_of(title, lanes).svg(), "", text);
     }
 };
 

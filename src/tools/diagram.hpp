@@ -32,7 +32,7 @@ struct Diagram {
     static constexpr int max_boxes = 1000;  // a larger picture would be unreadable, so drawing throws
 
     std::string title;
-    std::string description;         // for screen readers; "" for the names of the boxes
+    std::string description;         // for screen readers; "" for all texts of the picture
     std::vector<std::string> lanes;  // names of the lanes, shown if there are several
     std::vector<Box> boxes;          // in topological order
 };

@@ -20,7 +20,7 @@ const char* to_string(Role role) {
     return words[static_cast<int>(role)];
 }
 
-constexpr int row_height = 26, wire_height = 28, between_rows = 26, between_columns = 72, band_margin = 14;
+constexpr int row_height = 26, wire_height = 28, between_rows = 26, between_columns = 60, band_margin = 14;
 constexpr int wires_apart = 12;  // a dashed wire carries a gradient back below the wire of the value
 
 struct Point {
@@ -111,7 +111,7 @@ public:
             for (const Label& row : rows) width = std::max(width, width_of_words(row.text));
             const bool moves = boxes[i].inputs.empty() && before_users[i] < Diagram::max_boxes;
             add({moves ? before_users[i] : columns[i], std::max(boxes[i].lane, Diagram::no_lane), 0, 0,
-                 width + 28, static_cast<int>(rows.size()) * row_height + 20});
+                 width + 20, static_cast<int>(rows.size()) * row_height + 20});
         }
         for (std::size_t i = 0; i < boxes.size(); ++i)
             for (const auto& input : boxes[i].inputs) add_wire(input, static_cast<int>(i));
@@ -289,12 +289,8 @@ private:
 
 std::string to_svg(const Diagram& diagram) {
     require_drawable(diagram);
-    std::string told = diagram.description;
-    for (const auto& box : diagram.boxes)
-        if (diagram.description.empty())
-            told += (told.empty() ? "A graph, from left to right: " : ", ") + box.name;
     Sheet sheet(diagram.title.empty() ? "Computation graph" : clean_text(diagram.title, 80),
-                clean_text(told, 4000));
+                clean_text(diagram.description, 4000));
     Layers(diagram).draw(sheet);
     draw_legend(sheet, diagram);
     return sheet.svg();

@@ -96,7 +96,7 @@ int Sheet::text(int x, int y, const std::string& words, const std::string& style
     words_.push_back({left, y - 17, left + width, y + 5, words});
     cover(left + width, y + 5);
     body_ += formatted("<text x=\"%d\" y=\"%d\" class=\"t-text", x, y) + (style.empty() ? "" : " ") + style +
-             "\" xml:space=\"preserve\">" + escape_xml(words) + "</text>\n";
+             "\">" + escape_xml(words) + "</text>\n";
     return left + width;
 }
 
@@ -138,7 +138,11 @@ void Sheet::path(const std::string& commands, const std::string& style, const Wo
 }
 
 std::string Sheet::svg() const {
-    return svg::page(width(), height(), title_, told_, styles, dark) + body_ + "</svg>\n";
+    std::string told = told_;
+    for (std::size_t i = 1; told_.empty() && i < words_.size(); ++i)
+        told += (i > 1 ? ", " : "") + words_[i].text;
+    return svg::page(width(), height(), title_, told, styles, dark) + "<g xml:space=\"preserve\">\n" + body_ +
+           "</g>\n</svg>\n";
 }
 
 }  // namespace tally::drawing

@@ -16,8 +16,8 @@ public:
         std::string text;
     };
 
-    // `told` describes the picture for screen readers.
-    Sheet(std::string title, std::string told);
+    // `told` describes the picture for screen readers, by default with all its texts.
+    explicit Sheet(std::string title, std::string told = "");
 
     // Writes a text with the baseline at y, and returns the x coordinate of its end. The styles are t-middle,
     // t-end, t-strong, t-quiet, t-good and t-bad, and can be combined.

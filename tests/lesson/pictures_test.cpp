@@ -93,83 +93,31 @@ Plane plane_of(Dice& dice) {
     Plane plane{"first component of the gradient",
                 "second component",
                 {},
+                Plane::Scale::equal,
                 "the truth",
                 dice.number(across),
-                dice.number(up),
-                {}};
+                dice.number(up)};
     for (const char* name : {"from 1 item", "from 16 items"})
-        plane.points.push_back({name, dice.numbers(60, across), dice.numbers(60, up)});
-    if (dice.below(4) == 0) plane.points[0].x[0] = std::nan("");
+        plane.series.push_back({name, dice.numbers(60, across), dice.numbers(60, up)});
+    if (dice.below(4) == 0) plane.series[0].x[0] = std::nan("");
     const double spread = std::abs(dice.number(std::min(across, up))) + 1e-6;
     plane.circles = {{"spread " + short_number(spread), spread}, {"a quarter", spread / 4}};
     return plane;
 }
 
-NumberLine line_of(Dice& dice) {
-    NumberLine line;
-    for (int i = -1; i < 3; ++i)
-        line.exist.push_back({static_cast<double>(i), std::string(dice.below(2) == 0 ? 32 : 62, '1')});
-    for (std::size_t i = 0; i < 3; ++i)
-        line.marks.push_back({dice.below(3) == 0 ? 0 : dice.number(), "mark " + std::to_string(i)});
-    return line;
-}
-
-Scissors scissors_of(Dice& dice) {
-    Scissors scissors{{"a micro-batch's gradient", "w.grad, a running sum", "after the last one", "step"},
-                      {}};
-    const std::size_t cuts = dice.below(5);
-    for (std::size_t i = 0; i < cuts; ++i)
-        scissors.cuts.push_back({dice.below(3), "way " + std::to_string(i),
-                                 detail::short_values(std::span<const double>(dice.numbers(2))),
-                                 dice.below(2) == 0});
-    return scissors;
-}
-
-Curves curves_of(Dice& dice) {
-    Curves curves{"updates", "loss, by powers of ten", {}};
+Plane curves_of(Dice& dice) {
+    std::vector<std::pair<std::string, Vector>> all;
     const std::size_t updates = 2 + dice.below(60);
     for (std::size_t c = 1 + dice.below(4); c > 0; --c) {
         Vector heights{2.5};
         const double factor = std::exp(dice.number());
         while (heights.size() < updates) heights.push_back(heights.back() * factor);
-        curves.curves.push_back({"curve number " + std::to_string(c), heights});
+        all.emplace_back("curve number " + std::to_string(c), heights);
     }
-    return curves;
-}
-
-Matrices matrices_of(Dice& dice) {
-    const std::size_t blocks = 1 + dice.below(2), in = 1 + dice.below(2), n = blocks * in;
-    std::vector<Vector> rows;
-    for (std::size_t i = 0; i < n; ++i) rows.push_back(dice.numbers(n, dice.scale()));
-    return {{{"all of them", "loss 1.5000", n, rows}, {"in blocks", "loss 0.5000", in, rows}}};
-}
-
-Walks walks_of(Dice& dice) {
-    Walks walks{"w", {{"all from the start", "ends here", {}}, {"each from the last", "ends there", {}}}};
-    double from = 0;
-    const double scale = dice.scale();
-    for (std::size_t steps = 1 + dice.below(6); steps > 0; --steps) {
-        const double to = dice.number(scale);
-        walks.walks[0].steps.push_back({short_number(0) + " to " + short_number(to), 0, to});
-        walks.walks[1].steps.push_back({short_number(from) + " to " + short_number(to), from, to});
-        from = to;
-    }
-    return walks;
-}
-
-// Returns the order in which a model with checkpoints runs its steps. The model records the last step first.
-// Before each recording, the model recomputes the steps since the latest checkpoint.
-Runs runs_of(Dice& dice) {
-    Runs runs;
-    std::vector<std::size_t> kept{0};
-    for (std::size_t step = 3 + dice.below(8); step-- > 0;) {
-        while (kept.back() > step) kept.pop_back();
-        for (std::size_t at = kept.back(); at <= step; ++at) {
-            if (at > kept.back() && dice.below(4) == 0 && kept.size() < 4) kept.push_back(at);
-            runs.begun.push_back(at), runs.recorded.push_back(at == step);
-        }
-    }
-    return runs;
+    if (dice.below(2) == 0)
+        return curves("updates", "loss, by powers of ten", all, Plane::Scale::logarithmic);
+    all[0].second[1] = -all[0].second[1];
+    return curves("updates", "loss", all);
 }
 
 // Returns random work of several workers. Each piece of work takes one or two units of time.
@@ -195,12 +143,7 @@ TEST_CASE("sheet_of: with random numbers nothing leaves the page, overlaps or is
         Dice dice(seed);
         CHECK(fault_of(sheet_of("Shares", shares_of(dice))) == "");
         CHECK(fault_of(sheet_of("A plane", plane_of(dice))) == "");
-        CHECK(fault_of(sheet_of("A number line", line_of(dice))) == "");
-        CHECK(fault_of(sheet_of("Scissors", scissors_of(dice))) == "");
         CHECK(fault_of(sheet_of("Curves", curves_of(dice))) == "");
-        CHECK(fault_of(sheet_of("Matrices", matrices_of(dice))) == "");
-        CHECK(fault_of(sheet_of("Walks", walks_of(dice))) == "");
-        CHECK(fault_of(sheet_of("Runs", runs_of(dice))) == "");
         CHECK(fault_of(sheet_of("Lanes", lanes_of(dice))) == "");
     }
 }
@@ -239,7 +182,7 @@ TEST_CASE("Plane: has one scale for both axes") {
         Dice dice(seed);
         Plane plane = plane_of(dice);
         const double scale = dice.scale();
-        for (auto& points : plane.points)
+        for (auto& points : plane.series)
             points.x = dice.numbers(60, scale), points.y = dice.numbers(60, scale);
         plane.middle_x = plane.middle_y = 0;
         plane.circles = {{"around", scale}};
@@ -262,88 +205,35 @@ TEST_CASE("Plane: has one scale for both axes") {
     }
 }
 
-TEST_CASE("NumberLine: no line crosses words, and places keep their order") {
-    const std::regex rule("M(\\d+),(\\d+) L(\\d+),(\\d+)\" class=\"s-");
-    for (unsigned seed = 0; seed < 100; ++seed) {
-        INFO("seed " << seed);
-        Dice dice(seed);
-        NumberLine line = line_of(dice);
-        const Sheet sheet = sheet_of("A number line", line);
-        const std::string svg = sheet.svg();
-        for (std::sregex_iterator at(svg.begin(), svg.end(), rule), end; at != end; ++at) {
-            const int x = std::stoi((*at)[1]), from = std::stoi((*at)[2]), to = std::stoi((*at)[4]);
-            for (const auto& words : sheet.words())
-                CHECK_FALSE((words.left < x && x < words.right && words.top < std::max(from, to) &&
-                             std::min(from, to) < words.bottom));
-        }
-        std::stable_sort(line.marks.begin(), line.marks.end(),
-                         [](const auto& a, const auto& b) { return a.at < b.at; });
-        int left = 0;
-        for (const auto& mark : line.marks)
-            for (const auto& words : sheet.words())
-                if (words.text == mark.label) {
-                    CHECK(words.left >= left);
-                    left = words.left;
-                }
-    }
-}
-
-TEST_CASE("Scissors: a right result is called lucky when the place is wrong") {
-    Scissors scissors{{"a", "b", "c"},
-                      {{0, "early", "[1 0]"}, {1, "late", "[1 0]", true}, {0, "else", "[0 1]"}}};
-    const Sheet sheet = sheet_of("Scissors", scissors);
-    CHECK(says(sheet, "[1 0], by luck"));
-    CHECK_FALSE(says(sheet, "[0 1], by luck"));
-}
-
-TEST_CASE("Curves: labels have the order of the ends of the curves") {
+TEST_CASE("curves: the heights of a curve have one scale, and the legend tells its ends") {
+    const std::regex point("[ML](\\d+),(\\d+)");
     for (unsigned seed = 0; seed < 50; ++seed) {
         INFO("seed " << seed);
         Dice dice(seed);
-        Curves curves = curves_of(dice);
-        const Sheet sheet = sheet_of("Curves", curves);
-        std::sort(curves.curves.begin(), curves.curves.end(),
-                  [](const auto& a, const auto& b) { return a.heights.back() > b.heights.back(); });
-        int last = 0;
-        for (const auto& curve : curves.curves)
-            for (const auto& words : sheet.words())
-                if (words.text == curve.label) {
-                    CHECK(words.top >= last);
-                    last = words.top;
-                }
-    }
-}
-
-TEST_CASE("Matrices: show only the compared pairs") {
-    Dice dice(7);
-    const std::vector<Vector> rows{dice.numbers(4), dice.numbers(4), dice.numbers(4), dice.numbers(4)};
-    const Sheet sheet = sheet_of("Matrices", Matrices{{{"two and two", "loss", 2, rows}}});
-    for (std::size_t i = 0; i < 4; ++i)
-        for (std::size_t j = 0; j < 4; ++j) CHECK(says(sheet, short_number(rows[i][j])) == (i / 2 == j / 2));
-}
-
-TEST_CASE("Runs: the input of a step is kept until the last restart from it") {
-    for (unsigned seed = 0; seed < 200; ++seed) {
-        INFO("seed " << seed);
-        Dice dice(seed);
-        const Runs runs = runs_of(dice);
-        const auto kept = runs.kept();
-        for (std::size_t time = 0; time < runs.begun.size(); ++time) {
-            const std::size_t step = runs.begun[time];
-            if (time > 0 && runs.begun[time - 1] + 1 == step) continue;
-            CHECK(std::any_of(kept.begin(), kept.end(), [&](const auto& bar) {
-                return bar.input == step && bar.from <= time && time <= bar.until &&
-                       (step == 0 ? bar.from == 0 : runs.begun.at(bar.from - 1) + 1 == step);
-            }));
+        const Plane plane = curves_of(dice);
+        const Sheet sheet = sheet_of("Curves", plane);
+        const std::string svg = sheet.svg();
+        const auto& heights = plane.series[0].y;
+        CHECK(says(sheet, fmt::format("{}: {:.4g} to {:.4g}", plane.series[0].label, heights.front(),
+                                      heights.back())));
+        const std::size_t begin = svg.find("<path d=\"M", svg.find("t-axis\"/>")),
+                          line = svg.find("s-line\"/>", begin);
+        std::vector<Vector> drawn;
+        const std::string first = svg.substr(svg.rfind("<path", line), line - svg.rfind("<path", line));
+        for (std::sregex_iterator at(first.begin(), first.end(), point), end; at != end; ++at)
+            drawn.push_back({std::stod((*at)[1]), std::stod((*at)[2])});
+        REQUIRE(drawn.size() == heights.size());
+        for (std::size_t i = 2; i < drawn.size(); ++i) {  // three points determine the scale
+            const auto value = [&](std::size_t k) {
+                return plane.scale == Plane::Scale::linear ? heights[k] : std::log10(heights[k]);
+            };
+            const double wide = value(i) - value(0), part = value(1) - value(0);
+            CHECK(std::abs((drawn[i][1] - drawn[0][1]) * part - (drawn[1][1] - drawn[0][1]) * wide) <=
+                  1.01 * (std::abs(part) + std::abs(wide)));
+            CHECK(std::abs((drawn[i][0] - drawn[0][0]) -
+                           (drawn[1][0] - drawn[0][0]) * static_cast<double>(i)) <=
+                  static_cast<double>(i) + 1);
         }
-        std::size_t most = 0;
-        for (std::size_t time = 0; time < runs.begun.size(); ++time) {
-            std::size_t here = 0;
-            for (const auto& bar : kept) here += bar.from <= time && time <= bar.until;
-            most = std::max(most, here);
-        }
-        CHECK(runs.kept_at_most() == most);
-        CHECK(says(sheet_of("Runs", runs), fmt::format("{} at once", most)));
     }
 }
 

@@ -76,7 +76,7 @@ struct Drawn {
             "<rect x=\"(\\d+)\" y=\"(\\d+)\" width=\"(\\d+)\" height=\"(\\d+)\" rx=\"\\d+\" "
             "class=\"(s-b[^\"]*)\"/>"
             "|<path d=\"([^\"]*)\" class=\"(s-[^\"]*)\"/>"
-            "|<text x=\"(\\d+)\" y=\"(\\d+)\" class=\"([^\"]*)\" xml:space=\"preserve\">([^<]*)</text>");
+            "|<text x=\"(\\d+)\" y=\"(\\d+)\" class=\"([^\"]*)\">([^<]*)</text>");
         for (std::sregex_iterator at(svg.begin(), svg.end(), element), end; at != end; ++at) {
             const auto number = [&](std::size_t i) { return std::stoi((*at)[i]); };
             if ((*at)[1].matched) {
