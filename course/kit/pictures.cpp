@@ -15,7 +15,7 @@
 namespace tally::lesson {
 
 namespace {
-constexpr int left = Sheet::margin + 16, line = 30;
+constexpr int left = Sheet::margin + 16, line_height = 30;
 
 std::string words_of(const Vector& numbers) { return detail::short_values(numbers); }
 
@@ -72,7 +72,7 @@ Sheet sheet_of(const std::string& title, const Shares& shares) {
     sheet.text(gradient_at, y, "gradient of its mean", "t-quiet");
     y += 14;
     for (const Batch& batch : batches) {
-        const int height = line * static_cast<int>(batch.rows.size());
+        const int height = line_height * static_cast<int>(batch.rows.size());
         sheet.box(Sheet::margin, y, gradient_at + numbers_wide + 16 - Sheet::margin, height + 52);
         sheet.text(left, y + 28, batch.name, "t-quiet");
         sheet.arrow(gradient_at - 60, y + 40 + height / 2, gradient_at - 12, y + 40 + height / 2);
@@ -81,7 +81,7 @@ Sheet sheet_of(const std::string& title, const Shares& shares) {
         for (const Vector& row : batch.rows) {
             sheet.text(left, y, fmt::format("row {}  {}", first++, words_of(row)));
             sheet.text(weight_at, y, batch.weight, "t-strong");
-            y += line;
+            y += line_height;
         }
         if (&batch == &batches.front()) first = 0, y += 22;
         y += 2;
@@ -90,7 +90,7 @@ Sheet sheet_of(const std::string& title, const Shares& shares) {
         if (sum.empty()) return;
         sheet.text(gradient_at - 16, y += 34, name, "t-end");
         sheet.text(gradient_at, y, words_of(sum), "t-bad");
-        sheet.text(gradient_at - 16, y += line, compared(sum, shares.full), "t-strong t-end");
+        sheet.text(gradient_at - 16, y += line_height, compared(sum, shares.full), "t-strong t-end");
     };
     result("added up, nothing divided:", shares.sum);
     result(fmt::format("each divided by {}, then added up:", shares.parts.size()), shares.divided);
@@ -146,7 +146,7 @@ using Scale = Plane::Scale;
 
 int rounded(double x) { return static_cast<int>(std::lround(x)); }
 
-struct Range {
+struct Interval {
     double low = std::numeric_limits<double>::infinity(), high = -low;
 
     void include(double value) {
@@ -194,7 +194,7 @@ struct Paper {
     }
     Sheet& sheet;
     const Plane& plane;
-    Range x, y;
+    Interval x, y;
     double per_x = 1, per_y = 1;  // pixels of a unit
     int left = Sheet::margin + 92, top = sheet.top() + 24, right = 0, bottom = 0;
 

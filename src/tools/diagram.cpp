@@ -13,22 +13,17 @@ namespace {
 
 using Role = Diagram::Role;
 
+constexpr const char* dot_styles[] = {"shape=box, peripheries=2, color=\"#0b57d0\"",
+                                      "shape=box, color=\"#59636e\"", "shape=ellipse, color=\"#137333\"",
+                                      "shape=hexagon, color=\"#8430ce\""};  // by role
+
 std::string escape_dot(const std::string& text) {
     std::string result;
-    for (char c : text) {
+    for (char c : clean_text(text, 4000)) {
         if (c == '"' || c == '\\') result += '\\';
         result += c;
     }
     return result;
-}
-
-std::string whole(const std::string& text) { return clean_text(text, 4000); }
-
-const char* dot_style(Role role) {
-    constexpr const char* styles[] = {"shape=box, peripheries=2, color=\"#0b57d0\"",
-                                      "shape=box, color=\"#59636e\"", "shape=ellipse, color=\"#137333\"",
-                                      "shape=hexagon, color=\"#8430ce\""};
-    return styles[static_cast<int>(role)];
 }
 
 }  // namespace
@@ -64,13 +59,13 @@ void require_drawable(const Diagram& diagram) {
 
 std::string to_dot(const Diagram& diagram) {
     require_drawable(diagram);
-    const auto quoted = [](const std::string& text) { return "\"" + escape_dot(whole(text)) + "\""; };
+    const auto quoted = [](const std::string& text) { return "\"" + escape_dot(text) + "\""; };
     const auto label = [](const Diagram::Box& box) {
-        std::string text = escape_dot(whole(box.name));
-        if (!box.shape.empty()) text += " " + escape_dot(whole(box.shape));
+        std::string text = escape_dot(box.name);
+        if (!box.shape.empty()) text += " " + escape_dot(box.shape);
         if (box.recomputed) text += " x2";
-        if (!box.value.empty() || !box.gradient.empty()) text += "\\n" + escape_dot(whole(box.value));
-        if (!box.gradient.empty()) text += " | " + escape_dot(whole(box.gradient));
+        if (!box.value.empty() || !box.gradient.empty()) text += "\\n" + escape_dot(box.value);
+        if (!box.gradient.empty()) text += " | " + escape_dot(box.gradient);
         return text;
     };
     std::string dot = "digraph tally {\n    rankdir=LR;\n    label=" + quoted(diagram.title) +
@@ -81,7 +76,8 @@ std::string to_dot(const Diagram& diagram) {
     for (std::size_t i = 0; i < diagram.boxes.size(); ++i) {
         const auto& box = diagram.boxes[i];
         std::string& lane = lanes[std::max(box.lane, Diagram::no_lane)];
-        lane += "n" + std::to_string(i) + " [label=\"" + label(box) + "\", " + dot_style(box.role);
+        lane += "n" + std::to_string(i) + " [label=\"" + label(box) + "\", " +
+                dot_styles[static_cast<int>(box.role)];
         if (box.recomputed) lane += ", style=\"filled,dashed\"";
         if (box.saved && !box.recomputed) lane += ", fillcolor=\"#ffe69a\"";
         lane += "];\n";

@@ -20,50 +20,56 @@ const char* to_string(Role role) {
     return words[static_cast<int>(role)];
 }
 
-constexpr int row_height = 26, wire_height = 28, between_rows = 26, between_columns = 60, band_margin = 14;
+constexpr int row_height = 26, wire_height = 28, between_rows = 26, between_columns = 12, band_margin = 14;
 constexpr int wires_apart = 12;  // a dashed wire carries a gradient back below the wire of the value
 
 struct Point {
     int x = 0, y = 0;
 };
-struct Label {
-    Point at;  // the middle of the base line
-    std::string text, style;
-};
 struct Place {  // of a box or a wire
-    int column = 0, lane = 0, x = 0, y = 0, w = 0, h = wire_height;
-    int left = 0, right = 0;                   // the ends of the column, with space for arrowheads
+    int column = 0, lane = 0, w = 0, h = wire_height, x = 0, y = 0;
     std::vector<int> before = {}, after = {};  // the neighbours in the columns to the left and to the right
     double middle() const { return y + h / 2.0; }
+};
+struct Column {
+    std::vector<int> places;     // from the top
+    int bends = 0, labels = 20;  // to its left: the widths in which wires bend, and in which they have labels
+    int left = 0, right = 0;     // wires are horizontal between these ends
 };
 struct Wire {
     const Diagram::Input& input;
     std::vector<int> path;  // its places, from box to box
+    std::string label;
 };
 
-std::vector<Label> rows_of(const Diagram::Box& box) {
+std::vector<std::pair<std::string, const char*>> rows_of(const Diagram::Box& box) {
     std::string head = clean_text(box.name, 24);
     if (!box.shape.empty()) head += " " + clean_text(box.shape, 24);
-    std::vector<Label> rows{{{}, head + (box.recomputed ? " x2" : ""), "t-middle t-name"}};
-    if (!box.value.empty()) rows.push_back({{}, clean_text(box.value, 44), "t-middle"});
-    if (!box.gradient.empty()) rows.push_back({{}, clean_text(box.gradient, 44), "t-middle t-bad"});
+    if (box.recomputed) head += " x2";
+    std::vector<std::pair<std::string, const char*>> rows{{head, "t-middle t-name"}};
+    if (!box.value.empty()) rows.emplace_back(clean_text(box.value, 44), "t-middle");
+    if (!box.gradient.empty()) rows.emplace_back(clean_text(box.gradient, 44), "t-middle t-bad");
     return rows;
 }
 
-// Draws an arrow along curves that are horizontal at each point.
-void draw_arrow(Sheet& sheet, std::vector<Point> points, const std::string& style) {
+// Draws an arrow along curves that are horizontal at each point. The line from `gap` to `gap_end` is not drawn.
+void draw_arrow(Sheet& sheet, std::vector<Point> points, const std::string& style, int gap = 0,
+                int gap_end = 0) {
     const Point tip = points.back();
     const int head = tip.x > points[0].x ? 12 : -12;
+    int lowest = tip.y;
     points.back().x -= head;
     std::string path = svg::formatted("M%d,%d", points[0].x, points[0].y);
+    if (gap > 0) path += svg::formatted("H%dM%d,%d", gap, gap_end, points[0].y);
     for (std::size_t i = 1; i < points.size(); ++i) {
         const Point a = points[i - 1], b = points[i];
+        lowest = std::max(lowest, a.y);
         // Opposite arrows lean to opposite sides, so that they do not touch where they are steep.
         const int middle = (a.x + b.x) / 2 + (b.y > a.y ? 6 : -6);
         path += a.y == b.y ? svg::formatted("H%d", b.x)
                            : svg::formatted("C%d,%d %d,%d %d,%d", middle, a.y, middle, b.y, b.x, b.y);
     }
-    sheet.path(path, style, {});
+    sheet.path(path, style, {0, 0, 0, lowest, {}});
     sheet.path(svg::formatted("M%d,%dl%d,-6v12z", tip.x, tip.y, -head), "s-head " + style, {});
 }
 
@@ -88,6 +94,9 @@ void draw_legend(Sheet& sheet, const Diagram& diagram) {
     box(Role::data, " s-again", "x2 computed twice", [](const auto& each) { return each.recomputed; });
     draw_arrow(sheet, {{x, y + 14}, {x + 44, y + 14}}, "s-line");
     x = sheet.text(x + 52, y + 20, "value") + 22;
+    if (std::all_of(diagram.boxes.begin(), diagram.boxes.end(),
+                    [](const auto& each) { return each.gradient.empty(); }))
+        return;
     draw_arrow(sheet, {{x + 44, y + 14}, {x, y + 14}}, "s-bad s-dashed");
     sheet.text(x + 52, y + 20, "gradient");
 }
@@ -97,21 +106,21 @@ public:
     explicit Layers(const Diagram& diagram) : diagram_(diagram) {
         const auto& boxes = diagram.boxes;
         std::vector<int> columns(boxes.size()), before_users(boxes.size(), Diagram::max_boxes);
-        for (std::size_t i = 0; i < boxes.size(); ++i)
-            for (const auto& [from, back, gradient] : boxes[i].inputs)
-                columns[i] = std::max(columns[i], columns[static_cast<std::size_t>(from)] + 1);
-        for (std::size_t i = 0; i < boxes.size(); ++i)
-            for (const auto& [from, back, gradient] : boxes[i].inputs) {
-                int& latest = before_users[static_cast<std::size_t>(from)];
-                latest = std::min(latest, columns[i] - 1);
-            }
         for (std::size_t i = 0; i < boxes.size(); ++i) {
-            const std::vector<Label> rows = rows_of(boxes[i]);
+            for (const auto& input : boxes[i].inputs)
+                columns[i] = std::max(columns[i], columns[static_cast<std::size_t>(input.from)] + 1);
+            for (const auto& input : boxes[i].inputs) {
+                int& column = before_users[static_cast<std::size_t>(input.from)];
+                column = std::min(column, columns[i] - 1);
+            }
+        }
+        for (std::size_t i = 0; i < boxes.size(); ++i) {
+            const auto rows = rows_of(boxes[i]);
             int width = 44;
-            for (const Label& row : rows) width = std::max(width, width_of_words(row.text));
+            for (const auto& [text, style] : rows) width = std::max(width, width_of_words(text));
             const bool moves = boxes[i].inputs.empty() && before_users[i] < Diagram::max_boxes;
-            add({moves ? before_users[i] : columns[i], std::max(boxes[i].lane, Diagram::no_lane), 0, 0,
-                 width + 20, static_cast<int>(rows.size()) * row_height + 20});
+            add({moves ? before_users[i] : columns[i], std::max(boxes[i].lane, Diagram::no_lane), width + 20,
+                 static_cast<int>(rows.size()) * row_height + 20});
         }
         for (std::size_t i = 0; i < boxes.size(); ++i)
             for (const auto& input : boxes[i].inputs) add_wire(input, static_cast<int>(i));
@@ -125,51 +134,51 @@ public:
     void draw(Sheet& sheet) {
         stack(sheet.top());
         for (int sweep = 0; sweep < 2; ++sweep)
-            for (auto& column : columns_) sort(column), stack(sheet.top());
+            for (auto& column : columns_) sort(column.places), stack(sheet.top());
         const int left = Sheet::margin, right = place_columns(left + (name_height_ > 0 ? band_margin : 0));
         for (const auto& [lane, height] : lanes_) {
             if (name_above(lane) == 0) continue;
             sheet.box(left, tops_[lane], right + band_margin - left, height + name_height_);
-            const auto number = static_cast<std::size_t>(lane);
-            const std::string name = number < diagram_.lanes.size() ? diagram_.lanes[number] : "";
-            sheet.text(left + band_margin, tops_[lane] + 24, clean_text(name, 40), "t-quiet");
+            sheet.text(left + band_margin, tops_[lane] + 24, name_of(lane), "t-quiet");
         }
-        const std::vector<Label> labels = draw_wires(sheet);
+        draw_wires(sheet);
         for (std::size_t i = 0; i < diagram_.boxes.size(); ++i) {
-            const Place& place = places_[i];
             const auto& box = diagram_.boxes[i];
-            const std::vector<Label> rows = rows_of(box);
-            int y = place.y + (place.h - row_height * static_cast<int>(rows.size())) / 2 - 7;
+            const auto& [column, lane, w, h, x, y, before, after] = places_[i];
             draw_outline(sheet, box.role,
                          box.recomputed ? " s-again"
                          : box.saved    ? " s-saved"
                                         : "",
-                         place.x, place.y, place.w, place.h);
-            for (const Label& row : rows)
-                sheet.text(place.x + place.w / 2, y += row_height, row.text, row.style);
+                         x, y, w, h);
+            const auto rows = rows_of(box);
+            int base = y + (h - row_height * static_cast<int>(rows.size())) / 2 - 7;
+            for (const auto& [text, style] : rows) sheet.text(x + w / 2, base += row_height, text, style);
         }
-        for (const Label& label : labels) sheet.text(label.at.x, label.at.y, label.text, label.style);
     }
 
 private:
     const Diagram& diagram_;
-    std::vector<Place> places_;              // the boxes, then the places of wires
-    std::vector<std::vector<int>> columns_;  // from the top
-    std::vector<int> gaps_;                  // to the left of each column
+    std::vector<Place> places_;  // the boxes, then the places of wires
+    std::vector<Column> columns_;
     std::vector<Wire> wires_;
     std::map<int, int> lanes_, tops_;  // the height and the top of each lane
     int name_height_ = 0;              // of a lane, if there are several lanes
 
     Place& place(int i) { return places_[static_cast<std::size_t>(i)]; }
+    Column& column_of(int i) { return columns_[static_cast<std::size_t>(place(i).column)]; }
     int name_above(int lane) const { return lane == Diagram::no_lane ? 0 : name_height_; }
+
+    std::string name_of(int lane) const {
+        const auto number = static_cast<std::size_t>(lane);
+        return number < diagram_.lanes.size() ? clean_text(diagram_.lanes[number], 40) : "";
+    }
 
     int add(Place place) {
         const int index = static_cast<int>(places_.size());
-        const auto column = static_cast<std::size_t>(place.column);
-        if (columns_.size() <= column) columns_.resize(column + 1), gaps_.resize(column + 1, between_columns);
-        columns_[column].push_back(index);
         lanes_[place.lane] = 0;
+        columns_.resize(std::max(columns_.size(), static_cast<std::size_t>(place.column) + 1));
         places_.push_back(std::move(place));
+        column_of(index).places.push_back(index);
         return index;
     }
 
@@ -182,10 +191,15 @@ private:
         for (std::size_t k = 1; k < path.size(); ++k) {
             place(path[k]).before.push_back(path[k - 1]);
             place(path[k - 1]).after.push_back(path[k]);
+            int& bends = column_of(path[k]).bends;
+            bends = std::max(bends, 36 * static_cast<int>(place(path[k - 1]).after.size()) - 8);
         }
-        int& gap = gaps_[static_cast<std::size_t>(place(to).column)];
-        if (!input.gradient.empty()) gap = std::max(gap, width_of_words(clean_text(input.gradient, 44)) + 32);
-        wires_.push_back({input, std::move(path)});
+        std::string label;  // without the blanks that align numbers with those of other rows
+        for (const char c : input.back ? clean_text(input.gradient, 44) : "")
+            if (c != ' ' || (!label.empty() && label.back() != ' ' && label.back() != '[')) label += c;
+        int& labels = column_of(to).labels;
+        if (!label.empty()) labels = std::max(labels, width_of_words(label) + 36);
+        wires_.push_back({input, std::move(path), std::move(label)});
     }
 
     // Sorts a column by lane, and in each lane by the mean height of the inputs, or of the users of an input.
@@ -216,25 +230,27 @@ private:
         for (std::size_t c = 0; c < columns_.size(); ++c) {
             for (auto& [lane, sum] : used[c])  // becomes the top of the next box
                 sum = tops_[lane] + name_above(lane) + (lanes_[lane] - sum) / 2 + between_rows / 4;
-            for (const int i : columns_[c]) {
-                place(i).y = used[c][place(i).lane];
-                used[c][place(i).lane] += place(i).h + between_rows;
+            for (const int i : columns_[c].places) {
+                int& next = used[c][place(i).lane];
+                place(i).y = next;
+                next += place(i).h + between_rows;
             }
         }
     }
 
-    // Returns the right end of the last column.
+    // Returns the right end of the last column. The first column is as wide as the names of the lanes.
     int place_columns(int x) {
-        for (std::size_t c = 0; c < columns_.size(); ++c) {
+        for (Column& column : columns_) {
             int widest = 0;
-            for (const int i : columns_[c]) widest = std::max(widest, place(i).w);
-            x += c == 0 ? 0 : gaps_[c];
-            for (const int i : columns_[c]) {
-                Place& here = place(i);
-                here.x = x + (widest - here.w) / 2;
-                here.left = x - 12, here.right = x + widest + 12;
-            }
+            for (const auto& [lane, height] : lanes_)
+                if (&column == &columns_[0] && name_above(lane) > 0)
+                    widest = std::max(widest, width_of_words(name_of(lane)));
+            for (const int i : column.places) widest = std::max(widest, place(i).w);
+            x += &column == &columns_[0] ? 0 : between_columns + column.bends + column.labels;
+            for (const int i : column.places) place(i).x = x + (widest - place(i).w) / 2;
+            column.left = x - column.labels;
             x += widest;
+            column.right = x + between_columns;
         }
         return x;
     }
@@ -257,31 +273,27 @@ private:
         return heights;
     }
 
-    std::vector<Label> draw_wires(Sheet& sheet) {
+    void draw_wires(Sheet& sheet) {
         const std::vector<int> begins = heights_of_ends(true), ends = heights_of_ends(false);
-        std::vector<Label> labels;
         for (std::size_t w = 0; w < wires_.size(); ++w) {
-            const auto& [input, path] = wires_[w];
-            std::vector<Point> points;
-            for (const int i : path) {
-                const Place& here = place(i);
-                const int y = i == path[0] ? begins[w] : i == path.back() ? ends[w] : here.y + here.h / 2;
-                points.push_back({i == path[0] ? here.x + here.w : here.left, y});
-                points.push_back({i == path.back() ? here.x : here.right, y});
+            const auto& [input, path, label] = wires_[w];
+            const int shift = input.back ? wires_apart / 2 : 0, right = place(path[0]).x + place(path[0]).w;
+            std::vector<Point> points{{right, begins[w]}, {column_of(path[0]).right, begins[w]}};
+            for (std::size_t k = 1; k + 1 < path.size(); ++k) {
+                const int y = place(path[k]).y + place(path[k]).h / 2;
+                points.insert(points.end(), {{column_of(path[k]).left, y}, {column_of(path[k]).right, y}});
             }
-            const Point end = points[points.size() - 2], before = points[points.size() - 3];
-            for (Point& point : points) point.y -= input.back ? wires_apart / 2 : 0;
+            const int left = column_of(path.back()).left, middle = left + column_of(path.back()).labels / 2;
+            points.insert(points.end(), {{left, ends[w]}, {place(path.back()).x, ends[w]}});
+            for (Point& point : points) point.y -= shift;
             draw_arrow(sheet, points, "s-line");
+            if (!input.back) continue;
             std::reverse(points.begin(), points.end());
-            for (Point& point : points) point.y += wires_apart;
-            if (input.back) draw_arrow(sheet, points, "s-bad s-dashed");
-            if (input.gradient.empty()) continue;
-            // The ends of wires are far enough apart for a label above each of them.
-            labels.push_back({{(before.x + end.x) / 2, end.y - 15},
-                              clean_text(input.gradient, 44),
-                              "t-middle t-bad t-halo"});
+            for (Point& point : points) point.y += 2 * shift;
+            const int gap = label.empty() ? 0 : width_of_words(label) / 2 + 6;
+            draw_arrow(sheet, points, "s-bad s-dashed", gap == 0 ? 0 : middle + gap, middle - gap);
+            if (gap > 0) sheet.text(middle, points[0].y + 6, label, "t-middle t-bad");
         }
-        return labels;
     }
 };
 

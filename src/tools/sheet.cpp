@@ -17,12 +17,12 @@ using svg::formatted;
 constexpr int char_width = 11, strong_width = 14;
 
 const char* const styles =
+    ".t-text{white-space:pre}\n"
     ".t-strong{font-size:22px;font-weight:bold}\n"
     ".t-quiet{fill:#59636e}\n"
     ".t-good{fill:#137333}\n"
     ".t-bad{fill:#b3400a}\n"
     ".t-name{font-weight:bold}\n"
-    ".t-halo{paint-order:stroke;stroke:#ffffff;stroke-width:8}\n"
     ".s-box{fill:#ffffff;stroke-width:2}\n"
     ".s-parameter,.s-inner{stroke:#0b57d0}\n"
     ".s-inner{fill:none;stroke-width:2}\n"
@@ -44,7 +44,7 @@ const char* const styles =
     ".s-one{fill:none;stroke:#b3400a;stroke-width:2}\n"
     ".s-two{fill:#0b57d0;stroke:#0b57d0;stroke-width:2}\n"
     ".s-truth{fill:none;stroke:#1f2328;stroke-width:5}\n"
-    ".s-head{fill:#3d444d}\n"
+    ".s-head{fill:#3d444d;stroke-width:0}\n"
     ".s-head.s-good{fill:#137333}\n"
     ".s-head.s-bad{fill:#b3400a}\n";
 
@@ -52,7 +52,6 @@ const char* const dark =
     ".t-quiet{fill:#9198a1}\n"
     ".t-good{fill:#56d364}\n"
     ".t-bad{fill:#ffa657}\n"
-    ".t-halo{stroke:#0d1117}\n"
     ".s-box{fill:#0d1117}\n"
     ".s-parameter,.s-inner{stroke:#79b5ff}\n"
     ".s-data{stroke:#9198a1}\n"

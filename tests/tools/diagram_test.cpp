@@ -63,7 +63,7 @@ struct Arrow {
 // The parts of a picture, read from its text.
 struct Drawn {
     Rectangle page{};
-    std::vector<Rectangle> boxes, bands, words;
+    std::vector<Rectangle> boxes, bands, words, lines;
     std::vector<std::string> texts;
     std::vector<Arrow> arrows;  // sorted by target, then by input; the arrow back follows
 
@@ -102,12 +102,17 @@ private:
         const std::regex step("M(\\d+),(\\d+)|H(\\d+)|C[^ ]* [^ ]* (\\d+),(\\d+)");
         for (std::sregex_iterator at(commands.begin(), commands.end(), step), end; at != end; ++at) {
             const auto number = [&](std::size_t i) { return std::stoi((*at)[i]); };
+            const auto last = points.empty() ? std::pair(0, 0) : points.back();
             if ((*at)[1].matched)
                 points.emplace_back(number(1), number(2));
             else if ((*at)[3].matched)
                 points.emplace_back(number(3), points.back().second);
             else
                 points.emplace_back(number(4), number(5));
+            const auto [x, y] = points.back();
+            if (!(*at)[1].matched)
+                lines.push_back({std::min(last.first, x), std::min(last.second, y), std::max(last.first, x),
+                                 std::max(last.second, y)});
         }
         if (style.starts_with("s-head"))
             arrows.back().points.back() = points[0];  // the line ends where the head begins
@@ -162,6 +167,8 @@ std::string picture_fault(const detail::Diagram& diagram) {
             if (words.overlaps(drawn.words[k])) return drawn.texts[i] + " lies on " + drawn.texts[k];
         for (const Rectangle& box : drawn.boxes)
             if (words.overlaps(box) && !words.inside(box)) return "'" + drawn.texts[i] + "' crosses a box";
+        for (const Rectangle& line : drawn.lines)
+            if (words.overlaps(line)) return "a wire crosses '" + drawn.texts[i] + "'";
     }
     for (std::size_t i = 0; i < drawn.bands.size(); ++i)
         for (std::size_t k = 0; k < diagram.boxes.size(); ++k) {
