@@ -4,90 +4,131 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 
 #include "course/kit/files.hpp"
 #include "course/kit/terminal.hpp"
 #include "course/kit/text.hpp"
+#include "course/kit/wording.hpp"
 
 namespace tally::lesson {
 
 namespace {
-// Checks a seed, because CLI11 would wrap -1 to a large seed and clamp a seed that is too large.
-std::string a_seed(const std::string& text) {
-    std::uint64_t seed = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-    return error == std::errc() && end == text.data() + text.size()
-               ? ""
-               : fmt::format("'{}' is not a whole number from 0 to {}", text,
-                             std::numeric_limits<std::uint64_t>::max());
+struct FlagOption {
+    std::string name;                                    // such as "--from"
+    std::string operand;                                 // such as "K"; a switch has none
+    std::string meaning;                                 // --help lists an option only if it has a meaning
+    std::function<std::string(const std::string&)> set;  // stores the text, or returns what the text must be
+};
+
+template <class N> auto whole(N& number, N least, N most) {
+    return [&number, least, most](const std::string& text) -> std::string {
+        N value{};
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+            return fmt::format("a whole number from {} to {}", least, most);
+        number = value;
+        return "";
+    };
+}
+
+auto one_of(std::string& chosen, const std::vector<std::string>& words) {
+    return [&chosen, words](const std::string& text) {
+        if (std::find(words.begin(), words.end(), text) == words.end()) return list_of(words, "or");
+        chosen = text;
+        return std::string();
+    };
+}
+
+std::vector<FlagOption> options_for(Flags& flags, const std::vector<LessonParameter>& parameters) {
+    const auto on = [](bool& flag) {
+        return [&flag](const std::string&) { return flag = true, std::string(); };
+    };
+    const auto any = [](std::string& kept) {
+        return [&kept](const std::string& text) { return kept = text, std::string(); };
+    };
+    std::vector<FlagOption> options{
+        {"--help", "", "print this help", on(flags.help)},
+        {"-h", "", "", on(flags.help)},
+        {"--step", "", "wait for a key after each step", on(flags.step)},
+        {"--no-step", "", "never wait (default: wait only at a terminal)", on(flags.no_step)},
+        {"--present", "", "for a class: one step per screen, answers on request", on(flags.present)},
+        {"--from", "K", "start at step K", whole(flags.from, 1, 99)},
+        {"--device", "D",
+         "cpu, cuda, simulated (the host computes for a GPU) or auto (default: the lesson's)",
+         one_of(flags.device, {"cpu", "cuda", "simulated", "auto"})},
+        {"--json", "", "one JSON object per line on stdout, and nothing else", on(flags.json)},
+        {"--plain", "", "no waiting, no colours, no rewriting of lines", on(flags.plain)},
+        {"--ascii", "", "pure ASCII", on(flags.ascii)},
+        {"--color", "W", "auto, always or never", one_of(flags.color, {"auto", "always", "never"})},
+        {"--width", "N", "columns (default: the window's, at most 80)", whole(flags.width, 20, 1000)},
+        {"--seed", "N", "random seed (default 0)",
+         whole(flags.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max())},
+        {"--digits", "D", "digits after the point (default 4)", whole(flags.digits, 0, 20)},
+        {"--threads", "N", "for large products (default 1)", whole(flags.threads, 1, 1024)},
+        {"--products", "W", "large products: ordered, or blas (default: ordered)",
+         one_of(flags.products, {"ordered", "blas"})},
+        {"--quiet", "", "print only the result", on(flags.quiet)},
+        {"--yes", "", "", on(flags.yes)},
+        {"--graph", "F", "write the picture of its graph to F.svg or F.dot, and print nothing",
+         any(flags.graph)},
+        {"--describe", "", "print a description of the lesson as one line of JSON", on(flags.describe)},
+        {"--report", "N", "", whole(flags.report, 0, 1 << 20)},
+        {"--rank-says", "F", "", any(flags.rank_results)}};
+    for (const std::string& name : parameter_names()) {
+        // settings_of() rejects the parameters of other lessons with a message of its own.
+        FlagOption option{"--" + name, "N", "", any(flags.settings[name])};
+        for (const auto& own : parameters) {
+            if (own.name != name) continue;
+            if (own.usual.size() > 1) option.operand = "A,B,...";
+            option.meaning = fmt::format("{}: {} (default {})", own.meaning, range_of(own), usual_of(own));
+        }
+        options.push_back(std::move(option));
+    }
+    return options;
 }
 }  // namespace
 
-void add_flags(CLI::App& app, Flags& flags) {
-    auto* step = app.add_flag("--step", flags.step, "wait for a key after each step");
-    auto* no_step = app.add_flag("--no-step", flags.no_step, "never wait (default: wait only at a terminal)");
-    no_step->excludes(step);
-    app.add_flag("--present", flags.present, "for a class: one step per screen, answers on request")
-        ->excludes(no_step);
-    app.add_option("--from", flags.from, "start at step K")->type_name("K")->check(CLI::Range(1, 99));
-    app.add_option("--device", flags.device,
-                   "cpu, cuda, simulated (the host computes for a GPU) or auto (default: the lesson's)")
-        ->type_name("D")
-        ->check(CLI::IsMember({"cpu", "cuda", "simulated", "auto"}));
-    app.add_flag("--json", flags.json, "one JSON object per line on stdout, and nothing else");
-    app.add_flag("--plain", flags.plain, "no waiting, no colours, no rewriting of lines");
-    app.add_flag("--ascii", flags.ascii, "pure ASCII");
-    app.add_option("--color", flags.color, "auto, always or never")
-        ->type_name("W")
-        ->check(CLI::IsMember({"auto", "always", "never"}));
-    app.add_option("--width", flags.width, "columns (default: the window's, at most 80)")
-        ->type_name("N")
-        ->check(CLI::Range(20, 1000));
-    app.add_option("--seed", flags.seed, "random seed (default 0)")->type_name("N")->check(a_seed);
-    app.add_option("--digits", flags.digits, "digits after the point (default 4)")
-        ->type_name("D")
-        ->check(CLI::Range(0, 20));
-    app.add_option("--threads", flags.threads, "for large products (default 1)")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1024));
-    app.add_option("--products", flags.products, "large products: ordered, or blas (default: ordered)")
-        ->type_name("W")
-        ->check(CLI::IsMember({"ordered", "blas"}));
-    app.add_flag("--quiet", flags.quiet, "print only the result");
-    app.add_flag("--yes", flags.yes, "answer yes to every question");
+std::string parse(Flags& flags, const std::vector<LessonParameter>& parameters,
+                  const std::vector<std::string>& words) {
+    const std::vector<FlagOption> options = options_for(flags, parameters);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::size_t equals = std::min(words[i].find('='), words[i].size());
+        const std::string name = words[i].substr(0, equals);
+        const auto option = std::find_if(options.begin(), options.end(),
+                                         [&](const FlagOption& each) { return each.name == name; });
+        if (option == options.end()) return fmt::format("'{}' is not expected", words[i]);
+        std::string text;
+        if (equals < words[i].size())
+            text = words[i].substr(equals + 1);
+        else if (!option->operand.empty() && i + 1 < words.size())
+            text = words[++i];
+        const bool is_flag = text.size() > 2 && text.starts_with("--") && text[2] >= 'a' && text[2] <= 'z';
+        if (option->operand.empty() ? equals < words[i].size() : text.empty() || is_flag)
+            return fmt::format("{}: {}", name,
+                               option->operand.empty() ? "it takes no value" : "its value is missing");
+        if (const std::string expected = option->set(text); !expected.empty())
+            return fmt::format("{}: '{}' is not {}", name, text, expected);
+    }
+    std::erase_if(flags.settings, [](const auto& setting) { return setting.second.empty(); });
+    if (flags.no_step && (flags.step || flags.present))
+        return fmt::format("{} excludes --no-step", flags.step ? "--step" : "--present");
+    return "";
 }
 
-void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>& own) {
-    for (const std::string& name : parameter_names()) {
-        bool with_commas = false;
-        std::string says, group;  // in no group: the help does not list the parameters of other lessons
-        for (const auto& parameter : own) {
-            if (parameter.name != name) continue;
-            group = "Parameters";
-            says = fmt::format("{}: {} (default {})", parameter.meaning, range_of(parameter),
-                               usual_of(parameter));
-            with_commas = parameter.usual.size() > 1;
-        }
-        // settings_of() rejects parameters of other lessons with a better message than CLI11.
-        app.add_option_function<std::string>(
-               "--" + name,
-               [&flags, name](const std::string& text) {
-                   // If the value of an option is missing, CLI11 uses the next argument as the value.
-                   const bool a_flag =
-                       text.size() > 2 && text.starts_with("--") && text[2] >= 'a' && text[2] <= 'z';
-                   if (text.empty() || a_flag)
-                       throw CLI::ValidationError("--" + name, "its value is missing");
-                   flags.settings[name] = text;
-               },
-               says)
-            ->type_name(with_commas ? "A,B,..." : "N")
-            ->group(group);
-    }
+std::string help_text(const std::vector<LessonParameter>& parameters) {
+    Flags unused;
+    std::string text;
+    for (const FlagOption& option : options_for(unused, parameters))
+        if (!option.meaning.empty())
+            text += fmt::format("  {:16} {}\n",
+                                option.name + (option.operand.empty() ? "" : " " + option.operand),
+                                option.meaning);
+    return text;
 }
 
 std::string settings_text(const Flags& flags) {
@@ -125,19 +166,6 @@ std::vector<std::string> arguments(const Flags& flags) {
     if (!flags.products.empty()) words.push_back(fmt::format("--products={}", flags.products));
     for (const auto& [name, text] : flags.settings) words.push_back(fmt::format("--{}={}", name, text));
     return words;
-}
-
-Parsed parse(CLI::App& app, int argc, const char* const* argv) {
-    try {
-        app.parse(argc, argv);
-        return {};
-    } catch (const CLI::CallForHelp&) {
-        write_to(STDOUT_FILENO, app.help());
-        return {true, 0};
-    } catch (const CLI::ParseError& error) {
-        print_error(app.get_name(), fmt::format("{} (--help lists the options)", error.what()));
-        return {true, 2};
-    }
 }
 
 Environment Environment::current() {

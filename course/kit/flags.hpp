@@ -9,10 +9,6 @@
 #include "course/kit/layout.hpp"
 #include "course/kit/parameters.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace tally::lesson {
 
 struct Flags {
@@ -28,22 +24,19 @@ struct Flags {
     std::string products;                              // "ordered", "blas", or empty: from the environment
     std::map<std::string, std::string> settings = {};  // values of parameters, as typed
     std::string graph;  // the file for the picture of the lesson's graph; the lesson prints nothing then
+    bool help = false, describe = false;
+    int report = -1;           // from the runner: a descriptor for answers and the result
+    std::string rank_results;  // set in a rank: the file for its results
 };
 
-void add_flags(CLI::App& app, Flags& flags);
-// Adds a flag for each parameter of any lesson. The help lists only `own`, the parameters of this lesson.
-void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>& own);
+// Stores the command line in `flags`. Returns an error, or an empty text.
+std::string parse(Flags& flags, const std::vector<LessonParameter>& parameters,
+                  const std::vector<std::string>& words);
+std::string help_text(const std::vector<LessonParameter>& parameters);  // one line for each option
 // Returns the flags that repeat this run, without default values, such as " --seed 5 --threads 2".
 std::string repeat_flags(const Flags& flags);
 std::string settings_text(const Flags& flags);           // "--micro 6 --rate 0.2"
 std::vector<std::string> arguments(const Flags& flags);  // for the ranks of this lesson
-
-// If `done` is true, the program ends with `code`, which is 0 after --help and 2 after an error.
-struct Parsed {
-    bool done = false;
-    int code = 0;
-};
-Parsed parse(CLI::App& app, int argc, const char* const* argv);
 
 struct Environment {
     bool input_is_terminal = false, output_is_terminal = false;

@@ -1,42 +1,103 @@
 // Converts events to lines of JSON as described in docs/lesson-events.schema.json.
 #include "course/kit/json.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <concepts>
+#include <utility>
 
 #include "course/kit/layout.hpp"
 #include "course/kit/text.hpp"
+#include "tally/base/text.hpp"
+#include "tally/base/utf8.hpp"
 
 namespace tally::lesson {
 
 namespace {
-using Json = nlohmann::ordered_json;
+// ---- values as JSON ----
 
-// JSON has no infinities and no NaN, so these values are written as strings.
-Json number(double value) {
-    if (std::isnan(value)) return "nan";
-    if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-    return value;
+// Invalid bytes become U+FFFD instead of an error, so that invalid text does not stop a lesson.
+std::string json_of(std::string_view text) {
+    std::string json = "\"";
+    while (!text.empty()) {
+        const std::size_t length = utf8_length(text);
+        const char first = text.front();
+        if (length == 0)
+            json += "\xEF\xBF\xBD";
+        else if (first == '"' || first == '\\')
+            json += {'\\', first};
+        else if (first == '\n')
+            json += "\\n";
+        else if (static_cast<unsigned char>(first) < 0x20)
+            json += fmt::format("\\u{:04x}", static_cast<int>(first));
+        else
+            json += text.substr(0, length);
+        text.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    return json + '"';
+}
+std::string json_of(const std::string& text) { return json_of(std::string_view(text)); }
+std::string json_of(const char* text) { return json_of(std::string_view(text)); }
+template <std::integral T> std::string json_of(T number) {
+    if constexpr (std::same_as<T, bool>)
+        return number ? "true" : "false";
+    else
+        return std::to_string(number);
+}
+std::string json_of(double number) {  // JSON has no infinities and no NaN, so these numbers are texts
+    if (std::isnan(number)) return "\"nan\"";
+    if (std::isinf(number)) return number > 0 ? "\"inf\"" : "\"-inf\"";
+    const std::string text = detail::shortest(number);
+    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+struct Written {  // a value that is JSON already
+    std::string json;
+};
+std::string json_of(const Written& value) { return value.json; }
+
+template <class List, class F> Written list_of(const List& list, F value_of) {
+    std::string json;
+    for (const auto& each : list) json += (json.empty() ? "" : ",") + json_of(value_of(each));
+    return {"[" + json + "]"};
+}
+template <class T> std::string json_of(const std::vector<T>& list) {
+    return list_of(list, [](const T& each) { return each; }).json;
 }
 
-Json number(double value, Numbers::Type type) {
+// The fields of an object, in the order of their addition.
+class Object {
+public:
+    template <class T> Object& add(const char* name, const T& value) {
+        fields_ += fmt::format("{}\"{}\":{}", fields_.empty() ? "" : ",", name, json_of(value));
+        return *this;
+    }
+    std::string json() const { return "{" + fields_ + "}"; }
+
+private:
+    std::string fields_;
+};
+std::string json_of(const Object& object) { return object.json(); }
+
+std::string json_of(double value, Numbers::Type type) {
     const bool whole = type == Numbers::Type::integer && std::abs(value) <= 9007199254740992.0;
-    return whole ? Json(static_cast<std::int64_t>(value)) : number(value);
+    return whole ? json_of(static_cast<std::int64_t>(value)) : json_of(value);
 }
 
-Json nested(const Numbers& numbers, std::size_t axis, std::size_t& at) {
-    if (axis == numbers.shape.size()) return number(numbers.values[at++], numbers.type);
-    Json list = Json::array();
-    for (std::int64_t i = 0; i < numbers.shape[axis]; ++i) list.push_back(nested(numbers, axis + 1, at));
-    return list;
+std::string nested(const Numbers& numbers, std::size_t axis, std::size_t& at) {
+    if (axis == numbers.shape.size()) return json_of(numbers.values[at++], numbers.type);
+    std::string list;
+    for (std::int64_t i = 0; i < numbers.shape[axis]; ++i)
+        list += (list.empty() ? "" : ",") + nested(numbers, axis + 1, at);
+    return "[" + list + "]";
 }
 
-Json values_of(const Cell& cell) {
-    if (cell.is_words) return cell.words;
-    if (cell.numbers.missing) return nullptr;
+Written values_of(const Cell& cell) {
+    if (cell.is_words) return {json_of(cell.words)};
+    if (cell.numbers.missing) return {"null"};
     std::size_t at = 0;
-    return nested(cell.numbers, 0, at);
+    return {nested(cell.numbers, 0, at)};
 }
 
 std::string text_of(const Cell& cell, int digits) {
@@ -46,168 +107,138 @@ std::string text_of(const Cell& cell, int digits) {
         std::min(text.find_first_not_of(' '), text.size()));  // a single number is padded only on screen
 }
 
-Json numbers_in(const std::vector<double>& list) {
-    Json values = Json::array();
-    for (double value : list) values.push_back(number(value));
-    return values;
-}
+// ---- events ----
 
-Json head(const Lesson& lesson, const char* event) {
-    return {{"v", 1}, {"lesson", lesson.number}, {"slug", lesson.slug}, {"event", event}};
+Object head(const Lesson& lesson, const char* event) {
+    return Object().add("v", 1).add("lesson", lesson.number).add("slug", lesson.slug).add("event", event);
 }
 
 class Fields {
 public:
     Fields(const Lesson& lesson, int step, int digits) : lesson_(lesson), step_(step), digits_(digits) {}
 
-    Json operator()(const Title& e) const {
-        Json json = head(lesson_, "title");
-        json.update({{"title", lesson_.title},
-                     {"minutes", lesson_.minutes},
-                     {"steps", lesson_.steps},
-                     {"device", e.device},
-                     {"seed", e.seed}});
-        if (!e.settings.empty()) json["settings"] = e.settings;
+    Object operator()(const Title& e) const {
+        Object json = head(lesson_, "title");
+        json.add("title", lesson_.title).add("minutes", lesson_.minutes).add("steps", lesson_.steps);
+        json.add("device", e.device).add("seed", e.seed);
+        if (!e.settings.empty()) json.add("settings", e.settings);
         return json;
     }
-    Json operator()(const Sentence& e) const {
-        return with("sentence",
-                    {{"role", e.role == Sentence::Role::step ? "step" : "note"}, {"text", e.text}});
+    Object operator()(const Sentence& e) const {
+        return with("sentence")
+            .add("role", e.role == Sentence::Role::step ? "step" : "note")
+            .add("text", e.text);
     }
-    Json operator()(const Source& e) const {
-        return with("source", {{"file", e.file}, {"line", e.line}, {"text", joined(e.lines, "\n")}});
+    Object operator()(const Source& e) const {
+        return with("source").add("file", e.file).add("line", e.line).add("text", joined(e.lines, "\n"));
     }
-    Json operator()(const Tensor& e) const {
-        Json json = with("tensor", {{"name", e.name}});
-        if (!e.value.is_words && !e.value.numbers.missing) {
-            json.update({{"dtype", to_string(e.value.numbers.type)}, {"shape", e.value.numbers.shape}});
-        }
-        json.update({{"values", values_of(e.value)}, {"text", text_of(e.value, digits_)}});
+    Object operator()(const Tensor& e) const {
+        Object json = with("tensor").add("name", e.name);
+        if (!e.value.is_words && !e.value.numbers.missing)
+            json.add("dtype", to_string(e.value.numbers.type)).add("shape", e.value.numbers.shape);
+        return json.add("values", values_of(e.value)).add("text", text_of(e.value, digits_));
+    }
+    Object operator()(const TableShown& e) const {
+        const auto cells = [&](auto value_of) {
+            return list_of(e.rows, [&](const std::vector<Cell>& row) { return list_of(row, value_of); });
+        };
+        return with("table")
+            .add("columns", e.columns)
+            .add("values", cells(values_of))
+            .add("text", cells([&](const Cell& cell) { return text_of(cell, digits_); }));
+    }
+    Object operator()(const Prediction& e) const {
+        Object json = with("prediction").add("id", e.id).add("kind", e.is_typed ? "number" : "choice");
+        json.add("question", e.question)
+            .add("options", list_of(e.options, [](const auto& option) { return option.text; }))
+            .add("ids", list_of(e.options, [](const auto& option) { return std::string(1, option.id); }))
+            .add("mistakes", list_of(e.options, [](const auto& option) { return option.mistake; }))
+            .add("answer", e.answer + 1)
+            .add("hints", std::vector{e.hints.question, e.hints.pointer})
+            .add("why", e.why);
+        if (e.is_typed) json.add("within", e.within);
         return json;
     }
-    Json operator()(const TableShown& e) const {
-        Json values = Json::array(), text = Json::array();
-        for (const auto& row : e.rows) {
-            Json row_values = Json::array(), row_text = Json::array();
-            for (const auto& cell : row) {
-                row_values.push_back(values_of(cell));
-                row_text.push_back(text_of(cell, digits_));
-            }
-            values.push_back(row_values);
-            text.push_back(row_text);
-        }
-        return with("table", {{"columns", e.columns}, {"values", values}, {"text", text}});
+    Object operator()(const Reveal& e) const {
+        const Prediction& asked = e.prediction;
+        const auto tried = [&](const Try& one) {
+            return Object()
+                .add("id", one.choice ? std::string(1, asked.options[*one.choice].id) : "")
+                .add("typed", one.typed)
+                .add("right", asked.is_right(one));
+        };
+        return with("reveal")
+            .add("id", asked.id)
+            .add("answer", asked.answer + 1)
+            .add("text", asked.options[asked.answer].text)
+            .add("why", asked.why)
+            .add("tries", list_of(e.tries, tried));
     }
-    Json operator()(const Prediction& e) const {
-        Json options = Json::array(), ids = Json::array(), mistakes = Json::array();
-        for (const auto& option : e.options) {
-            options.push_back(option.text);
-            ids.push_back(std::string(1, option.id));
-            mistakes.push_back(option.mistake);
-        }
-        Json json = with("prediction", {{"id", e.id},
-                                        {"kind", e.is_typed ? "number" : "choice"},
-                                        {"question", e.question},
-                                        {"options", options},
-                                        {"ids", ids},
-                                        {"mistakes", mistakes},
-                                        {"answer", e.answer + 1},
-                                        {"hints", {e.hints.question, e.hints.pointer}},
-                                        {"why", e.why}});
-        if (e.is_typed) json["within"] = number(e.within);
-        return json;
+    Object operator()(const Check& e) const {
+        Object json = with("check").add("name", e.name).add("ok", e.ok);
+        if (e.exact) json.add("exact", *e.exact);
+        if (e.close) json.add("close", *e.close);
+        if (e.max_diff) json.add("max_diff", *e.max_diff);
+        if (e.bound) json.add("bound", *e.bound);
+        return json.add("detail", e.detail).add("file", e.file).add("line", e.line);
     }
-    Json operator()(const Reveal& e) const {
-        const auto& prediction = e.prediction;
-        Json tries = Json::array();
-        for (const auto& one : e.tries) {
-            const auto id = one.choice ? std::string(1, prediction.options[*one.choice].id) : "";
-            tries.push_back({{"id", id}, {"typed", one.typed}, {"right", prediction.is_right(one)}});
-        }
-        return with("reveal", {{"id", prediction.id},
-                               {"answer", prediction.answer + 1},
-                               {"text", prediction.options[prediction.answer].text},
-                               {"why", prediction.why},
-                               {"tries", tries}});
+    Object operator()(const Graph& e) const {
+        return with("graph").add("name", e.name).add("svg", e.svg).add("dot", e.dot).add("text", e.text);
     }
-    Json operator()(const Check& e) const {
-        Json json = with("check", {{"name", e.name}, {"ok", e.ok}});
-        if (e.exact) json["exact"] = *e.exact;
-        if (e.close) json["close"] = *e.close;
-        if (e.max_diff) json["max_diff"] = number(*e.max_diff);
-        if (e.bound) json["bound"] = number(*e.bound);
-        json.update({{"detail", e.detail}, {"file", e.file}, {"line", e.line}});
-        return json;
+    Object operator()(const Plot& e) const {
+        const auto series = [](const Series& each) {
+            return Object().add("label", each.label).add("x", each.x).add("y", each.y);
+        };
+        return with("plot")
+            .add("name", e.name)
+            .add("kind", e.bars ? "bars" : "points")
+            .add("series", list_of(e.series, series));
     }
-    Json operator()(const Graph& e) const {
-        return with("graph", {{"name", e.name}, {"svg", e.svg}, {"dot", e.dot}, {"text", e.text}});
+    Object operator()(const ProgressMade& e) const {
+        return with("progress").add("name", e.name).add("done", e.done).add("total", e.total);
     }
-    Json operator()(const Plot& e) const {
-        Json series = Json::array();
-        for (const auto& s : e.series) {
-            series.push_back({{"label", s.label}, {"x", numbers_in(s.x)}, {"y", numbers_in(s.y)}});
-        }
-        return with("plot", {{"name", e.name}, {"kind", e.bars ? "bars" : "points"}, {"series", series}});
-    }
-    Json operator()(const ProgressMade& e) const {
-        return with("progress", {{"name", e.name}, {"done", e.done}, {"total", e.total}});
-    }
-    Json operator()(const End& e) const {
-        Json json = head(lesson_, "end");
-        json.update({{"outcome", to_string(e.outcome)},
-                     {"steps", e.steps},
-                     {"checks", e.checks},
-                     {"failed", e.failed},
-                     {"detail", e.detail}});
+    Object operator()(const End& e) const {
+        Object json = head(lesson_, "end").add("outcome", to_string(e.outcome)).add("steps", e.steps);
+        json.add("checks", e.checks).add("failed", e.failed).add("detail", e.detail);
         if (e.outcome == Outcome::fail)
-            json.update(
-                {{"file", e.file}, {"line", e.line}, {"failed_step", e.failed_step}, {"with", e.with}});
+            json.add("file", e.file)
+                .add("line", e.line)
+                .add("failed_step", e.failed_step)
+                .add("with", e.with);
         return json;
     }
 
 private:
-    Json with(const char* event, const Json& fields) const {
-        Json json = head(lesson_, event);
-        json["step"] = step_;
-        json.update(fields);
-        return json;
-    }
+    Object with(const char* event) const { return head(lesson_, event).add("step", step_); }
 
     const Lesson& lesson_;
     int step_;
     int digits_;
 };
-
-// Replaces invalid UTF-8 instead of throwing, so that invalid text does not stop a lesson.
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 }  // namespace
 
 std::string json_line(const Event& event, const Lesson& lesson, int digits) {
-    return dumped(std::visit(Fields(lesson, event.step, digits), event.is));
+    return std::visit(Fields(lesson, event.step, digits), event.is).json();
 }
-
-namespace {
-const char* const kinds[] = {"whole", "real", "several"};
-
-Json parameters_of(const Lesson& lesson) {
-    Json all = Json::array();
-    for (const auto& one : lesson.parameters)
-        all.push_back({{"name", one.name},
-                       {"meaning", one.meaning},
-                       {"kind", kinds[static_cast<std::size_t>(one.kind)]},
-                       {"usual", one.usual},
-                       {"least", one.least},
-                       {"most", one.most},
-                       {"among", one.among}});
-    return all;
-}
-}  // namespace
 
 std::string description(const Lesson& lesson) {
-    Json json = head(lesson, "lesson");
-    json.update({{"title", lesson.title}, {"minutes", lesson.minutes}, {"steps", lesson.steps}});
-    if (!lesson.parameters.empty()) json["parameters"] = parameters_of(lesson);
-    return dumped(json);
+    static constexpr const char* kinds[] = {"whole", "real", "several"};
+    const auto parameter = [](const LessonParameter& one) {
+        return Object()
+            .add("name", one.name)
+            .add("meaning", one.meaning)
+            .add("kind", kinds[static_cast<std::size_t>(one.kind)])
+            .add("usual", one.usual)
+            .add("least", one.least)
+            .add("most", one.most)
+            .add("among", one.among);
+    };
+    Object json = head(lesson, "lesson")
+                      .add("title", lesson.title)
+                      .add("minutes", lesson.minutes)
+                      .add("steps", lesson.steps);
+    if (!lesson.parameters.empty()) json.add("parameters", list_of(lesson.parameters, parameter));
+    return json.json();
 }
 
 }  // namespace tally::lesson

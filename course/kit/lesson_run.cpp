@@ -7,7 +7,6 @@
 #include <sys/prctl.h>
 #endif
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
 #include <filesystem>
@@ -27,21 +26,6 @@ namespace tally::lesson {
 
 namespace {
 enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
-
-// Stores the flags that the program of a lesson accepts, but the runner does not accept.
-struct LessonFlags {
-    bool describe = false;
-    int report = -1;           // from the runner: a descriptor for answers and result
-    std::string rank_results;  // set in a rank: the file for its results
-};
-void add_lesson_flags(CLI::App& app, Flags& flags, LessonFlags& asked) {
-    app.add_option("--graph", flags.graph,
-                   "write the picture of its graph to F.svg or F.dot, and print nothing")
-        ->type_name("F");
-    app.add_flag("--describe", asked.describe, "print a description of the lesson as one line of JSON");
-    app.add_option("--report", asked.report)->group("");
-    app.add_option("--rank-says", asked.rank_results)->group("");
-}
 
 std::optional<Device> device_named(const std::string& name) {
     if (name == "cpu") return Device::cpu;
@@ -155,20 +139,23 @@ int write_graph(const Running& running, const std::string& file, const std::stri
 
 int run(int argc, const char* const* argv, const Lesson& lesson, void (*talk)()) {
     Flags flags;
-    LessonFlags asked;
-    CLI::App app(fmt::format("Lesson {}: {} (about {} minutes)", lesson.number, lesson.title, lesson.minutes),
-                 fmt::format("lesson {}", lesson.slug));
-    add_flags(app, flags);
-    add_parameter_flags(app, flags, lesson.parameters);
-    add_lesson_flags(app, flags, asked);
-    const std::string name = app.get_name();
+    const std::string name = "lesson " + lesson.slug;
 
     try {
         catch_interrupts();
-        if (const Parsed parsed = parse(app, argc, argv); parsed.done) return parsed.code;
-        if (asked.report >= 0) end_with_the_runner(asked.report);
-        if (!asked.rank_results.empty()) become_rank(asked.rank_results);
-        if (asked.describe) {
+        if (const std::string error = parse(flags, lesson.parameters, {argv + 1, argv + argc});
+            !error.empty()) {
+            print_error(name, error + " (--help lists the options)");
+            return usage;
+        }
+        if (flags.help) {
+            write_to(STDOUT_FILENO, fmt::format("Lesson {}: {} (about {} minutes)\n\n{}", lesson.number,
+                                                lesson.title, lesson.minutes, help_text(lesson.parameters)));
+            return good;
+        }
+        if (flags.report >= 0) end_with_the_runner(flags.report);
+        if (!flags.rank_results.empty()) become_rank(flags.rank_results);
+        if (flags.describe) {
             write_to(STDOUT_FILENO, description(lesson) + "\n");
             return good;
         }
@@ -191,16 +178,16 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*talk)())
         const auto viewer = make_viewer(lesson, flags, mode);
         Running running(lesson, options, *viewer, flags.from, repeat_flags(flags));
         // Does not report answers if parameters are changed, because the question may have fewer options.
-        if (asked.report >= 0 && mode.waits && flags.settings.empty())
-            running.answered = [&](const Reveal& reveal) { report_tries(asked.report, reveal, lesson.slug); };
+        if (flags.report >= 0 && mode.waits && flags.settings.empty())
+            running.answered = [&](const Reveal& reveal) { report_tries(flags.report, reveal, lesson.slug); };
         running.emit(
             Title{lesson, device == Device::cpu ? "cpu" : backend::name(), flags.seed, settings_text(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };
         run_body(running, device, start, talk);
         if (is_rank()) return good;  // only the program that shows the lesson reports failed checks
 
-        if (asked.report >= 0)
-            write_to(asked.report, json_line({0, running.end()}, lesson, flags.digits) + "\n");
+        if (flags.report >= 0)
+            write_to(flags.report, json_line({0, running.end()}, lesson, flags.digits) + "\n");
         return flags.graph.empty() ? exit_code(running.end()) : write_graph(running, flags.graph, name);
     } catch (const OutputClosed&) {
         return OutputClosed::exit_code;

@@ -108,7 +108,7 @@ def test_exit_codes(lesson, schema):
 
 
 def test_usage_errors_are_one_sentence_and_exit_2(lesson, schema):
-    for arguments, words in ((["--device=gpu"], "cpu,cuda,simulated,auto"), (["--seed=-1"], "-1"),
+    for arguments, words in ((["--device=gpu"], "cpu, cuda, simulated or auto"), (["--seed=-1"], "-1"),
                              (["--seed=x"], "x"), (["--width=3"], "20"), (["--from=0"], "1"), (["--nonsense"], "--nonsense"),
                              (["--color=red"], "always"), (["--step", "--no-step"], "excludes"), (["--graph", "x.png"], ".svg")):
         result = run(lesson, *arguments)
