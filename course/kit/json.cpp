@@ -57,13 +57,13 @@ struct Written {  // a value that is JSON already
 };
 std::string json_of(const Written& value) { return value.json; }
 
-template <class List, class F> Written list_of(const List& list, F value_of) {
+template <class List, class F> Written array_of(const List& list, F value_of) {
     std::string json;
     for (const auto& each : list) json += (json.empty() ? "" : ",") + json_of(value_of(each));
     return {"[" + json + "]"};
 }
 template <class T> std::string json_of(const std::vector<T>& list) {
-    return list_of(list, [](const T& each) { return each; }).json;
+    return array_of(list, [](const T& each) { return each; }).json;
 }
 
 // The fields of an object, in the order of their addition.
@@ -140,7 +140,7 @@ public:
     }
     Object operator()(const TableShown& e) const {
         const auto cells = [&](auto value_of) {
-            return list_of(e.rows, [&](const std::vector<Cell>& row) { return list_of(row, value_of); });
+            return array_of(e.rows, [&](const std::vector<Cell>& row) { return array_of(row, value_of); });
         };
         return with("table")
             .add("columns", e.columns)
@@ -150,9 +150,9 @@ public:
     Object operator()(const Prediction& e) const {
         Object json = with("prediction").add("id", e.id).add("kind", e.is_typed ? "number" : "choice");
         json.add("question", e.question)
-            .add("options", list_of(e.options, [](const auto& option) { return option.text; }))
-            .add("ids", list_of(e.options, [](const auto& option) { return std::string(1, option.id); }))
-            .add("mistakes", list_of(e.options, [](const auto& option) { return option.mistake; }))
+            .add("options", array_of(e.options, [](const auto& option) { return option.text; }))
+            .add("ids", array_of(e.options, [](const auto& option) { return std::string(1, option.id); }))
+            .add("mistakes", array_of(e.options, [](const auto& option) { return option.mistake; }))
             .add("answer", e.answer + 1)
             .add("hints", std::vector{e.hints.question, e.hints.pointer})
             .add("why", e.why);
@@ -172,7 +172,7 @@ public:
             .add("answer", asked.answer + 1)
             .add("text", asked.options[asked.answer].text)
             .add("why", asked.why)
-            .add("tries", list_of(e.tries, tried));
+            .add("tries", array_of(e.tries, tried));
     }
     Object operator()(const Check& e) const {
         Object json = with("check").add("name", e.name).add("ok", e.ok);
@@ -192,7 +192,7 @@ public:
         return with("plot")
             .add("name", e.name)
             .add("kind", e.bars ? "bars" : "points")
-            .add("series", list_of(e.series, series));
+            .add("series", array_of(e.series, series));
     }
     Object operator()(const ProgressMade& e) const {
         return with("progress").add("name", e.name).add("done", e.done).add("total", e.total);
@@ -237,7 +237,7 @@ std::string description(const Lesson& lesson) {
                       .add("title", lesson.title)
                       .add("minutes", lesson.minutes)
                       .add("steps", lesson.steps);
-    if (!lesson.parameters.empty()) json.add("parameters", list_of(lesson.parameters, parameter));
+    if (!lesson.parameters.empty()) json.add("parameters", array_of(lesson.parameters, parameter));
     return json.json();
 }
 
