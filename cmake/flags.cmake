@@ -7,7 +7,9 @@ endif()
 set(TALLY_ARCH "${portable_arch}" CACHE STRING "Value of -march: native in the presets, a portable one for an installed library, empty for none")
 
 add_library(tally_flags INTERFACE)
-target_compile_options(tally_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+if(NOT TALLY_FIRST_LESSON)  # warnings take a twentieth of the time, and another build shows them
+    target_compile_options(tally_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(tally_flags INTERFACE -Wno-restrict)  # false warnings of g++ 12 for "text" + std::string
 endif()
