@@ -7,8 +7,8 @@ LESSON() {
     auto measured = table({"items at once", "MB"});
     measured.row(4, batch_of_4);
     measured.row(1, one_at_a_time);
-    note("If a GPU has less memory than 14949 MB, taking all four at once ends with 'CUDA out of memory'.");
-    note("We put a line through the two numbers: MB = fixed part + items at once x MB per item.");
+    note("On a GPU with less than 14949 MB, an update with four at once ends with 'CUDA out of memory'.");
+    note("We draw a line through both measurements: MB = fixed part + items at once x MB per item.");
     code(2);
     const double per_item = (batch_of_4 - one_at_a_time) / (4 - 1.0);
     const double fixed = one_at_a_time - per_item;
@@ -23,7 +23,7 @@ LESSON() {
                 {batch_of_4, one_at_a_time}, 1e-9);
     note("Only the memory for the items becomes smaller. All four items still contribute to the update.");
 
-    step("Our batch has six rows of three numbers. w has three weights. Only two rows fit into memory.");
+    step("Our batch has six rows of three numbers. w has three weights. The memory is enough for two rows.");
     const Tensor x = toy::rows(), w = toy::weights();
     const Array<real> full = grad(mean(matmul(x, w)), {w})[0];
     auto sums = table({"rows", "w.grad afterwards"});
@@ -52,7 +52,7 @@ LESSON() {
     check("the update is different, too", furthest(v, right) > 0.01);
 
     ask("which-line");
-    note("Until October 2024, a widely used trainer divided by a wrong number, and reported no error.");
+    note("Until October 2024, a widely used trainer divided the loss by a wrong number, without any error.");
     note("The repair is pull request 34191 of huggingface/transformers.");
     note("After this course, you find such a mistake in ten minutes.");
 }

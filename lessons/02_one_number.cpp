@@ -28,7 +28,7 @@ LESSON(several("values", "a, b and c", {2, -3, 11}, -12, 12)) {
     before.row("value", a, b, c, p, s, y);
     before.row("gradient", gradient(a), gradient(b), gradient(c), gradient(p), gradient(s), gradient(y));
     note("The gradient of a number tells how fast y changes when this number changes.");
-    note("The engine has not computed any gradient yet. The table prints -, which is not 0.");
+    note("The engine has not computed any gradient yet, so the table prints -. The sign - does not mean 0.");
     const double a_is = a.item(), b_is = b.item(), c_is = c.item(), s_is = s.item(), y_is = y.item();
     const double up = 0.001, two_s = 2 * s_is, change = two_s * b_is * up;
     const auto y_plus = [&](double by) { return short_number(y_is + by); };  // the answer, and five mistakes
@@ -61,7 +61,7 @@ LESSON(several("values", "a, b and c", {2, -3, 11}, -12, 12)) {
           [&](Picture& picture) { draw(picture, a_is, b_is, c_is); });
     check("backward visits each operation once", visited == 3);
 
-    step("The chain rule with a pencil: from y back to a, we multiply 2 s by 1, and then by b.");
+    step("The chain rule by hand: on the way from y back to a, we multiply 2 s by 1, and then by b.");
     const double to_a = two_s * b_is, to_b = two_s * a_is, to_c = two_s;
     auto pencil = table({"", "chain rule", "by hand", "by the engine"});
     pencil.row("dy/da", "2 s b", to_a, a.grad());
@@ -69,13 +69,13 @@ LESSON(several("values", "a, b and c", {2, -3, 11}, -12, 12)) {
     pencil.row("dy/dc", "2 s", to_c, c.grad());
     check_equal("by hand = by the engine", {a.grad(), b.grad(), c.grad()}, {to_a, to_b, to_c});
 
-    step("An independent check without the chain rule: change a by h, and compute y again.");
+    step("Here is a check that does not use the chain rule: change a by h, and compute y again.");
     auto differences = table({"h", "(y(a+h) - y(a)) / h", "(y(a+h) - y(a-h)) / 2h"});
     for (const double h : {0.1, 0.01, 0.001}) {
         const double above = plain(a_is + h, b_is, c_is), below = plain(a_is - h, b_is, c_is);
         differences.row(h, (above - y_is) / h, (above - below) / (2 * h));
     }
-    note("For a parabola, the last column is the slope, up to rounding. h = 1/1024 causes no rounding:");
+    note("For a parabola, the quotient (y(a+h) - y(a-h)) / 2h is the slope. h = 1/1024 causes no rounding:");
     const double h = 1.0 / 1024;
     const double by_a = (plain(a_is + h, b_is, c_is) - plain(a_is - h, b_is, c_is)) / (2 * h);
     const double by_b = (plain(a_is, b_is + h, c_is) - plain(a_is, b_is - h, c_is)) / (2 * h);

@@ -33,10 +33,10 @@ LESSON(whole_number("values", "a", 5, 1, 9), whole_number("steps", "doublings x 
     visits.row("c = a^2", gradients.at(1), gradients.at(1) * 2 * a_is);
     visits.row("b = 2 a", gradients.at(2), gradients.at(2) * 2);
     visits.row("a", a.grad(), Numbers::not_there());
-    check_equal("the newest is visited first: d, c, b", gradients, {1.0, b.item(), c.item()});
+    check_equal("the newest value is visited first: d, c, b", gradients, {1.0, b.item(), c.item()});
     check_equal("d = 2 a^3, so the gradient is 6 a^2", a.grad(), 6 * a_is * a_is);
 
-    step("Now c is computed from b: b has two users, c and d. So d = 8 a^3.");
+    step("Now c is computed from b: c = b^2. So both c and d use b, and d = b c = 8 a^3.");
     a.zero_grad();
     b = 2 * a;
     c = b * b;
@@ -61,11 +61,11 @@ LESSON(whole_number("values", "a", 5, 1, 9), whole_number("steps", "doublings x 
     orders.row("d, b, then c", too_early);
     orders.row("d, c, then b", to_a);
     orders.row("by the engine", a.grad());
-    note("A wrong order gives a wrong number, but no error. A value must wait for all its users.");
+    note("A wrong order of visits gives a wrong gradient, but no error. Visit a value after all its users.");
     const double slope = 24 * a_is * a_is;
-    check_equal("d, c, b: 24 a^2; d, b, c: a third", {to_a, a.grad(), 3 * too_early}, {slope, slope, slope});
+    check_equal("d, c, b: 24 a^2; d, b, c: 8 a^2", {to_a, a.grad(), 3 * too_early}, {slope, slope, slope});
 
-    step("You cannot call d.backward() twice. tally has freed the factors of the products.");
+    step("You cannot call d.backward() twice: the first call has freed the factors of the products.");
     std::string message = "no error";
     try {
         code(1);
@@ -88,7 +88,7 @@ LESSON(whole_number("values", "a", 5, 1, 9), whole_number("steps", "doublings x 
     show("a.grad after a.zero_grad()", gradient(a));
     check("a has no gradient, not the gradient 0", !a.has_grad());
 
-    step("Here is a graph with very many paths. Doublings of x: {}.", n);
+    step("Here is a graph with very many paths: x = x + x, repeated {} times.", n);
     const Scalar x = parameter(1.0);
     Scalar top = x;
     code(1);

@@ -5,16 +5,16 @@ LESSON(learning_rate(0.1, 0.01, 1)) {
     const Tensor x = toy::rows(), w = toy::weights();  // six rows of three numbers, and three weights
     const double rate = setting("rate");
 
-    step("Our example, the toy: a batch of six rows of three numbers, and three weights.");
+    step("Our example is called the toy: it has a batch of six rows of three numbers, and three weights.");
     show("x", x, "w", w, "w.grad", gradient(w));
-    note("A gradient that is not computed yet is printed as -. It is missing. It is not 0.");
+    note("A gradient that is not computed yet is printed as -. The sign - does not mean 0.");
 
-    step("Forward: each row times w is one product. The loss is the mean of the six products.");
+    step("The forward pass multiplies each row by w. The loss is the mean of the six products.");
     code(2);
     const Tensor y = matmul(x, w);
     const Tensor loss = mean(y);
     show("y", y, "loss", loss);
-    note("Training makes the loss smaller. This loss does not measure an error. It is easy to compute.");
+    note("Training makes a loss smaller. This loss does not measure an error, but it is easy to compute.");
     check_close("the loss is -3.97205 / 6", loss, -3.97205 / 6, roundings(12) * 2);  // numbers below 2
 
     ask("the-gradient");
@@ -25,7 +25,7 @@ LESSON(learning_rate(0.1, 0.01, 1)) {
     check_close("w.grad is the mean of the rows", full, toy::mean_of_rows, toy::bound(9));  // 9 roundings
 
     ask("row-0");
-    note("Now we take one row at a time. v is a copy of w. backward() adds each row's part to v.grad.");
+    note("Now we take one row at a time. v is a copy of w. backward() adds the row's share to v.grad.");
     const Tensor v = toy::weights();
     auto rows = table({"row", "adds", "v.grad afterwards"});
     for (int i = 0; i < 6; ++i) {

@@ -25,9 +25,9 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
     const int micro = b / 4, few = b / 16;
     const Tensor w = parameter(Array<real>({2}, {3, -1}, options().device));
 
-    step("Items x scatter in the plane around (1, 2). Their variance along each axis is 4.");
+    step("The items x are points in the plane, around (1, 2). Their variance along each axis is 4.");
     note("An item has the loss |w - x|^2 / 2, and the gradient w - x.");
-    note("The mean of all gradients, the true gradient, is w - (1, 2) = (2, -3).");
+    note("The mean gradient of all possible items is called the true gradient: w - (1, 2) = (2, -3).");
     code(2);
     const auto loss_of = [&](const Tensor& batch) {  // mean over the items
         return mean(sum(pow(w - batch, 2), {1})) / 2;
@@ -90,9 +90,9 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
     std::vector<std::vector<real>> fresh;
     for (int draw = 0; draw < draws; ++draw) fresh.push_back(accumulated(items(b, draws + draw)));
     show("accumulated: variance of 2000 new batches", variance_of(fresh));
-    check_close("divided by 4 / b, it is near 1", variance_of(fresh) * b / 4, 1.0, allowed);
+    check_close("the variance divided by 4 / items is near 1", variance_of(fresh) * b / 4, 1.0, allowed);
 
-    step("Each micro-batch could make an update of its own. Take the loss v^2 / 2 of one number v.");
+    step("Instead, each micro-batch could make its own update. Take the loss v^2 / 2 of one number v.");
     note("The minimum is at v = 0. We begin at v = 1, with a learning rate of {}.", rate);
     const Scalar v = parameter(1.0);
     code(2);
@@ -113,5 +113,5 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
         left.row(update, v);
     }
     check_close("four updates", v, four, roundings(12));  // 3 in each update
-    note("A larger batch means fewer updates. You must tune the learning rate or the epochs again.");
+    note("A larger batch means fewer updates. You must tune the learning rate or the number of epochs.");
 }

@@ -5,7 +5,7 @@ LESSON(equal_micro_batches({3, 6})) {  // with 2, the training without a divisio
     const Tensor x = toy::rows(), w = toy::weights();  // six rows of three numbers, and three weights
     const int n = setting("micro"), each = 6 / n;      // micro-batches, and rows in each of them
 
-    step("Six rows, one loss. This is the gradient that we want.");
+    step("First we compute one loss of all six rows. Its gradient is the gradient that we want.");
     code(2);
     const Tensor loss = mean(matmul(x, w));
     loss.backward();
@@ -13,7 +13,7 @@ LESSON(equal_micro_batches({3, 6})) {  // with 2, the training without a divisio
     show("loss", loss, "w.grad", full);
 
     step("Suppose that six rows do not fit into memory. Micro-batches: {}, rows in each: {}.", n, each);
-    note("A micro-batch is a part of the batch. We do not clear w.grad between two of them.");
+    note("A micro-batch is a part of the batch. We do not clear w.grad between two micro-batches.");
     w.zero_grad();
     std::vector<double> losses;
     auto after = table({"rows", "loss", "this micro-batch", "w.grad afterwards"});
@@ -41,7 +41,7 @@ LESSON(equal_micro_batches({3, 6})) {  // with 2, the training without a divisio
     check_close("the two losses are equal", mean_of(losses), loss, roundings(12) * 2);
 
     ask("the-step", "n", n);
-    note("Two copies of w: one moves by the gradient of the full batch, the other by the sum.");
+    note("One copy of w makes a step by the full batch's gradient, another by the sum of the micro-batches.");
     const Tensor by_mean = toy::weights(), by_sum = toy::weights();
     mean(matmul(x, by_mean)).backward();
     for (const Tensor& micro : split(x, each)) mean(matmul(micro, by_sum)).backward();
@@ -51,10 +51,10 @@ LESSON(equal_micro_batches({3, 6})) {  // with 2, the training without a divisio
     moves.row("before", w, "");
     moves.row("full batch", by_mean, by_mean - w);
     moves.row("sum", by_sum, by_sum - w);
-    check_close("the sum moves N times as far", by_sum - w, scaled(toy::mean_of_rows, -0.1 * n), bound(64));
+    check_close("the sum moves w N times as far", by_sum - w, scaled(toy::mean_of_rows, -0.1 * n), bound(64));
 
-    step("Now a loss that has a minimum: the error of a fit whose solution is w = (1, 1, 1).");
-    note("SGD with a learning rate of 0.3. Both trainings start at the same weights.");
+    step("Now we take a loss that has a minimum: the error of a fit whose solution is w = (1, 1, 1).");
+    note("SGD trains twice from the same weights, with the rate 0.3: with and without the division by N.");
     const Tensor target = matmul(x, toy::ones());
     const auto train = [&](double divisor) {
         const Tensor v = toy::weights();

@@ -40,7 +40,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     const Tensor x = toy::rows(), w = toy::weights();  // six rows of three numbers, and three weights
     const int n = setting("micro"), each = 6 / n;      // micro-batches, and rows in each of them
 
-    step("The full batch, and the undivided sum of lesson 6. Micro-batches: {}, rows in each: {}.", n, each);
+    step("We repeat the full batch and the sum of lesson 6. Micro-batches: {}, rows in each: {}.", n, each);
     mean(matmul(x, w)).backward();
     const Array<real> full = w.grad().clone();
     w.zero_grad();
@@ -58,7 +58,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
         after.row(rows, 1.0 / n, part, w.grad());
     }
     check_close("w.grad is the mean of the rows", w.grad(), toy::mean_of_rows, toy::bound(9));  // 9 roundings
-    check_equal("it equals the full batch, bit for bit", w.grad(), full);
+    check_equal("w.grad equals the full batch, bit for bit", w.grad(), full);
     Shares shares = toy::shares(each, full, sum);
     shares.divided = values(w.grad());
     graph("divide", "How much one row counts, without and with the division", shares);
@@ -67,9 +67,9 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     ask("another-split", "n", n, "each", each, "now", now, "rows", 6 / now, "product", n * now);
     const auto split_anew = accumulated(x, w, now);
     show("divided by", now, "w.grad", split_anew);
-    check_equal("it equals the full batch, bit for bit", split_anew, full);
+    check_equal("w.grad equals the full batch, bit for bit", split_anew, full);
 
-    step("How far is w.grad from the full batch? tally continues one sum from row to row.");
+    step("How far is w.grad from the gradient of the full batch? tally continues one sum from row to row.");
     note("PyTorch computes a separate sum for each micro-batch, and then adds it to w.grad.");
     auto far = table({"type", "last row", "one sum", "separate, N = 2", "N = 3", "N = 6"});
     const auto compare = [&](const char* type, const char* last_row, const std::vector<double>& d) {
@@ -90,7 +90,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     show("elements of w.grad", once.size(), "largest difference", furthest(parts, once));
     check_equal("4 x 250 rows equal 1000 rows, bit for bit", parts, once);
 
-    step("We compute the same with BLAS, a library for products, which chooses the order of additions.");
+    step("We compute the same gradient with BLAS, a library that chooses the order of the additions.");
     const Products chosen = products();
     auto kinds = table({"products", "elements that differ", "largest difference"});
     set_products(Products::blas);

@@ -30,14 +30,14 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     const Sizes sizes{first, second};
     const Tensor x = toy::rows(), w = toy::weights();
 
-    step("Six rows again, in two micro-batches. Their sizes: {} and {}.", first, second);
+    step("We split the six rows into two micro-batches. Their sizes are {} and {}.", first, second);
     std::vector<std::vector<double>> g;
     auto own = table({"rows", "size b", "gradient g of its mean"});
     for (const auto& [micro, rows] : toy::micro_batches(x, sizes)) {
         g.push_back(values(grad(mean(matmul(micro, w)), {w}).front()));
         own.row(rows, micro.shape()[0], g.back());
     }
-    note("For equal micro-batches, we divided each loss by their number. We do the same here:");
+    note("For equal micro-batches, we divided each loss by the number of micro-batches. We do so here:");
     code(2);
     const std::vector<Tensor> micros = split(x, sizes);
     for (auto& micro : micros) (mean(matmul(micro, w)) / 2).backward();
@@ -66,8 +66,8 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     graph("unequal", "How much one row counts in a mean of means, and with the right weights", shares);
 
     step("How wrong was the mean of the two means? There is a formula for its error.");
-    note("Rows of large micro-batches count too little: if g grows with b, the mean of means is too small.");
-    note("The covariance measures how g grows with b: the mean of (b - mean of b) (g - mean of g).");
+    note("A mean of means counts rows of large micro-batches too little. It is too small if g grows with b.");
+    note("Cov(b, g), the covariance, tells how g grows with b: the mean of (b - mean of b) (g - mean of g).");
     std::vector<double> error, formula;
     for (std::size_t j = 0; j < 3; ++j) {
         const double mean_b = (first + second) / 2.0, mean_g = (g[0][j] + g[1][j]) / 2;
@@ -86,7 +86,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     const Tensor even = Array<real>({6, 1}, {1, 0, 0, 1, 1, 1}, options().device);
     show("mean of the three means", mean_of_means(even, one, {1, 2, 3}));
     show("mean of the six rows", grad(mean(matmul(even, one)), {one}).front());
-    check_close("both are 4/6", mean_of_means(even, one, {1, 2, 3}), {4.0 / 6}, roundings(12));
+    check_close("both means are 4/6", mean_of_means(even, one, {1, 2, 3}), {4.0 / 6}, roundings(12));
 
     ask("unknown-total");
     const Tensor v = zeros({3});
@@ -99,7 +99,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     show("gradient of the window", scaled(v, -1));
     check_close("it is the full batch", scaled(v, -1), toy::mean_of_rows, toy::bound(15));  // 15 roundings
 
-    step("Does it work for all sizes? Each of the five gaps between rows is cut or not. This gives 32 ways.");
+    step("Does the window work for all sizes? We cut, or do not cut, each of the five gaps: 32 ways.");
     const auto by_window = [&](const Sizes& cut) {
         const Tensor u = zeros({3});
         return window_gradient(u, [&](Window<real>& all) {
@@ -114,6 +114,6 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
         if (error_of_means > worst) worst = error_of_means, worst_cut = cut;
     }
     show("largest error of a mean of means", worst, "sizes with this error", worst_cut);
-    check("the window is right in all 32", of_window <= toy::bound(12)[1]);  // 12 roundings
-    check_close("and for 4 + 0 + 2", by_window({4, 0, 2}), toy::mean_of_rows, toy::bound(12));
+    check("the window is right in all 32 ways", of_window <= toy::bound(12)[1]);  // 12 roundings
+    check_close("and for sizes 4, 0, 2", by_window({4, 0, 2}), toy::mean_of_rows, toy::bound(12));
 }

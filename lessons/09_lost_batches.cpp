@@ -46,7 +46,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     const Array<real> full = grad(mean(matmul(x, w)), {w}).front();
     show("full batch", full);
 
-    step("This listing was published on a web page. It calls backward() after the last micro-batch.");
+    step("This listing was published on a web page. It calls backward() only after the last micro-batch.");
     const std::vector<Tensor> micros = split(x, each);
     Tensor loss, total = Array<real>::zeros({}, options().device);
     code(3);
@@ -60,7 +60,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
 
     ask("which-gradient", "n", n);
     show("total", total, "w.grad", w.grad());
-    note("The listing logs the total, which is right. Micro-batches lost: {} of {}.", n - 1, n);
+    note("The logged total is right, but w.grad lacks {} of {} micro-batches.", n - 1, n);
     check_close("the total is the loss of six rows", total, -3.97205 / 6, roundings(12) * 2);
     check("w.grad is another gradient", furthest(w.grad(), full) > 0.1);
     graph("lost-batches", "Nothing comes back from the losses that the listing only adds", [&](Picture& p) {
@@ -76,7 +76,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
         }
     });
 
-    step("One word repairs the listing: total.backward() reaches all micro-batches.");
+    step("One word repairs the listing: total.backward(), not loss.backward(), reaches all micro-batches.");
     w.zero_grad();
     total = constant(Array<real>::zeros({}, options().device));
     code(2);
@@ -93,14 +93,14 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     check_equal("stored losses keep the bytes of the full batch", stored.column("bytes kept"),
                 stored.column("full batch keeps"));
 
-    step("Call backward() at once, as a window does. Only one graph exists at a time.");
+    step("A window calls backward() right after each loss, so only one graph exists at a time.");
     w.zero_grad();
     Sgd<real> sgd({w}, {.learning_rate = 0.1});
     Window<real> window(sgd, {.micro_batches = n, .total = 6});
     code(1);
     for (const Tensor& micro : micros) window.add(Loss(matmul(micro, w)));
     show("w.grad", w.grad());
-    note("The window computes the same bits as the full batch. PyTorch does not promise this.");
+    note("The window computes the same bits as the full batch. PyTorch does not promise equal bits.");
     check_equal("w.grad has the bits of the full batch", w.grad(), full);
     auto soon = table({"micro-batches", "bytes kept", "graph nodes", "peak bytes", "peak if stored"});
     for (const int k : {2, 4, 16}) {

@@ -34,7 +34,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     step("A published program trains with {} images. It takes 16 images at a time.", images);
     note("An update has N = 4 micro-batches, instead of one batch of 64 images.");
-    note("It also makes an update after the last micro-batch of an epoch, so that no image is lost:");
+    note("The program also updates after the last micro-batch of an epoch, so that no image is lost:");
     note("if (batch + 1) % N == 0 or batch + 1 == len(dataloader):");
 
     const int micros = images / 16, left = micros % n;
@@ -53,14 +53,14 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     ask("the-last-gradient", "left", left, "share", share, "inverse", 4.0 / left);
     const Tensor tail = slice(toy::rows(), 0, 6 - left, 6), w = zeros({3});
-    note("The last rows of the toy take the place of the images, one row in each micro-batch.");
+    note("Instead of images, we now take the last rows of the toy, one row in each micro-batch.");
     code(1);
     for (auto& row : split(tail, 1)) (mean(matmul(row, w)) / n).backward();
     const Array<real> published = w.grad().clone(), right = grad(mean(matmul(tail, w)), {w}).front();
     show("the published gradient", published, "the mean over the tail", right);
     show("their ratio", ratios(published, right));
     // Both are means of up to three numbers, whose magnitudes add up to below 3. Together they round 9 times.
-    check_close("the ratio of micro-batches to N", published, scaled(right, share), roundings(9) * 3);
+    check_close("their ratio is micro-batches left / N", published, scaled(right, share), roundings(9) * 3);
     graph("the-tail", say("The tail's losses, divided by {}, not by 4", left), [&](Picture& p) {
         const Tensor own = toy::weights();
         p.name(own, "w");
@@ -71,7 +71,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
         }
     });
 
-    step("At the end of an epoch a program must decide. tally's Window has three policies for the tail:");
+    step("At the end of an epoch, a program must handle the tail. tally's Window has three policies for it:");
     note("scale makes an update with the mean over the tail. drop makes no update, and forgets the tail.");
     note("carry keeps the window open, and the next epoch completes it.");
     const Tensor v = zeros({3});
@@ -85,7 +85,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     const int few = n + left;  // rows of a small epoch
     ask("updates-with-carry", "rows", few, "all", 2 * few, "right", 2 * few / n, "half", few / 4.0);
-    note("Row i has the loss w_i. SGD with the rate 1 starts at w = 0. So -w_i is how much row i counts.");
+    note("Row i has the loss w_i. SGD with the rate 1 starts at w = 0. So -w_i becomes the weight of row i.");
     auto counts = table({"rule", "updates", "weight of each row in two epochs"});
     for (const auto& [name, trained] : all_rules(plan_of_rows(few))) {
         std::vector<double> weights;
@@ -95,7 +95,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     const std::int64_t items = 48 + 2 * few;
     ask("which-rule", "items", items, "rest", 2 * left, "left", left);
-    note("off: the largest difference from the weights of the large batches, after 1 and 5 epochs.");
+    note("off is the largest difference from the weights of the large batches, after 1 and 5 epochs.");
     auto ends = table({"rule", "updates", "weights after 5 epochs", "off after 1", "after 5"});
     const auto trained = all_rules(plan_of_items(items));
     const Trained& large = trained.front().second;
@@ -107,5 +107,5 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
     }
     // An update rounds the weights, at most about 3, by less than 2e-7. Later updates reduce this error.
     check_close("scale agrees with the large batches", off[2], 0, 1e-6);
-    check("the other rules do not", std::min({off[1], off[3], off[4]}) > 1e-4);
+    check("the other rules do not agree", std::min({off[1], off[3], off[4]}) > 1e-4);
 }

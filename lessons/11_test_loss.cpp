@@ -19,7 +19,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
     const Tensor losses = losses_of_images(0);
     const std::vector<Tensor> batches = split(losses, size);
 
-    step("A test computes one loss for each of 10000 images. The test loss is the mean.");
+    step("A test computes one loss for each of 10000 images. The test loss is the mean of these losses.");
     const Tensor last_16 = slice(losses, 0, images - 16, images);
     show("the mean of the last 16 images", mean(last_16), "the mean of all images", mean(losses));
     note("A published program takes {} images at a time, and computes the mean of the batch means:", size);
@@ -48,7 +48,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
         const std::vector<double> all = weights_of(at_a_time);
         weight.row(at_a_time, all.back(), all.front(), all.back() / all.front());  // 8 roundings
     }
-    check_close("the ratio of the sizes", weight.column("ratio"), {size / 16, 1}, roundings(8) * 8);
+    check_close("the ratio of batch sizes", weight.column("ratio"), {size / 16, 1}, roundings(8) * 8);
     graph("test-loss", "Three losses in batches of two and one: the mean of the two means", [](Picture& p) {
         const Tensor own = parameter(Array<real>({3}, {0.25, 0.5, 1}, options().device));
         const Tensor two = mean(slice(own, 0, 0, 2)), one = mean(slice(own, 0, 2, 3));
@@ -64,7 +64,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
         estimates.row(at_a_time, result, result - mean(losses));
     }
 
-    step("How large is the error? h is the mean of the last batch, and m is the mean of all images.");
+    step("How large is the error of the test loss? h is the last batch's mean, m the mean of all images.");
     note("The error of the mean of means is (h - m) (1 - 16 / {}) / {}.", size, batches.size());
     const double h = mean(last_16).item(), m = mean(losses).item();
     const double by_size = mean_of_means(batches).item();
@@ -104,7 +104,7 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
     std::vector<double> in_any_order;
     for (int test = 0; test < 200; ++test)
         in_any_order.push_back(sum_over_count(split(shuffled(test), size)));
-    check_equal("the order of the images does not, either", in_any_order, std::vector<double>(200, repaired));
+    check_equal("nor does the order of the images", in_any_order, std::vector<double>(200, repaired));
 
     ask("which-seems-better", "size", size);
     const Tensor worse = losses_of_images(1.0 / 2048);  // 1/2048 is 0.0005

@@ -33,7 +33,7 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
     show("X", X, "W", W, "b", b);
     note("The number in row i, column j of X W is the sum of row i of X times column j of W.");
 
-    step("b has the shape (2), and X W has the shape ({}, 2). So b is added to each row.", n);
+    step("b has the shape (2), and X W has the shape ({}, 2). So b is added to each row of X W.", n);
     code(2);
     const Tensor Y = matmul(X, W) + b;
     sum(Y).backward();
@@ -50,7 +50,7 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
     check_equal("W.grad: the column sums of X", values(W.grad()),
                 {1.0 * n * n, 1.0 * n * n, n * (n + 1.0), n * (n + 1.0)});
 
-    step("Now a product Y = X V. G is the gradient that arrives at Y.");
+    step("Now we compute a product Y = X V. G is the gradient that backward() passes to Y.");
     const Tensor V = array_of({2, 4}, {1, -2, 0, 3, 2, 1, -1, 0});
     const Tensor six_rows = array_of({6, 4}, {1, 0, 2, -1, 0, 3, 1, 1, 2, -2, 0, 1,  //
                                               1, 0, 2, -1, 0, 3, 1, 1, 2, -2, 0, 1});
@@ -67,8 +67,8 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
     check_equal("X.grad = G V^T", X.grad(), matmul(Tensor(G), V, {.transpose_b = true}));
 
     step("We multiply a column of shape (3, 1) by a vector of shape (3), element by element.");
-    note("Broadcasting: write one shape below the other, aligned on the right.");
-    note("A size of 1, or a missing size, is repeated. All other sizes must be equal.");
+    note("Broadcasting compares both shapes from the right: write one shape below the other.");
+    note("An axis of size 1 and a missing axis are repeated. On every other axis, both sizes must be equal.");
     const Tensor column = array_of({3, 1}, {1, 2, 3}), vector = array_of({3}, {10, 20, 30});
     code(2);
     const Tensor outer = column * vector;
@@ -77,9 +77,9 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
 
     ask("outer-shape");
     show("outer", outer, "vector.grad", vector.grad());
-    check_equal("each number met 1, 2 and 3", values(vector.grad()), {6, 6, 6});
+    check_equal("each number was multiplied by 1, 2 and 3", values(vector.grad()), {6, 6, 6});
 
-    step("Three axes: p has the shape (2, 1, 3), and q has the shape (4, 1).");
+    step("The product p q has three axes: p has the shape (2, 1, 3), and q has the shape (4, 1).");
     const Tensor p = array_of({2, 1, 3}, counted_up(6, 1)), q = array_of({4, 1}, {1, -1, 2, 3});
     code(1);
     const Tensor r = p * q;
