@@ -101,14 +101,14 @@ LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
 
     ask("which-order", "items", items, "parts", parts, "each", items / parts);
     const Draws floats = three_orders<float>(items, parts), doubles = three_orders<double>(items, parts);
-    auto orders = table({"of 3000 draws, bits differ", "float", "double"});
+    auto orders = table({"of 3000 batches, bits differ", "float", "double"});
     orders.row("one sum, with pauses", floats.one_sum, doubles.one_sum);
     orders.row("separate sums, then added", floats.separate, doubles.separate);
-    check_equal("one sum: no draw differs", {floats.one_sum, doubles.one_sum}, {0, 0});
-    check("separate sums: some draws differ", floats.separate > 0 && doubles.separate > 0);
+    check_equal("one sum: no batch differs", {floats.one_sum, doubles.one_sum}, {0, 0});
+    check("separate sums: some batches differ", floats.separate > 0 && doubles.separate > 0);
 
     step("In every order of additions, |error| <= gamma(B + 2) times the sum of |x|.");
-    note("B is how many numbers x are added. u is half the distance from 1 to the next number of the type.");
+    note("B numbers x are added. gamma(k) is about k u. u is half the distance from 1 to the next number.");
     code(1);
     const double in_floats = gamma_bound<float>(items + 2), in_doubles = gamma_bound<double>(items + 2);
     auto bounds = table({"relative to the sum of |x|", "float", "double"});
@@ -116,5 +116,5 @@ LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
     bounds.row("gamma(B + 2)", in_floats, in_doubles);
     bounds.row("largest error of 9000 means", floats.error, doubles.error);
     check("no error is above its bound", floats.error <= in_floats && doubles.error <= in_doubles);
-    note("Ask for equal bits only if they are promised. You can always ask for a bound.");
+    note("Test for equal bits only if they are promised. You can always test that an error has a bound.");
 }

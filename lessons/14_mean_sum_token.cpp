@@ -5,7 +5,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     const Tensor x = toy::rows(), w = toy::weights();  // six rows of three numbers, and three weights
     const int n = setting("micro"), each = 6 / n;      // micro-batches, and rows in each of them
 
-    step("Until October 2024, a widely used trainer accumulated wrongly (huggingface/transformers 34191).");
+    step("Until October 2024, a widely used trainer got wrong gradients (huggingface/transformers 34191).");
     note("The first loss is a sum over rows, not a mean. Micro-batches: {}, rows in each: {}.", n, each);
     code(1);
     for (auto& micro : split(x, each)) sum(matmul(micro, w)).backward();
@@ -38,7 +38,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     auto weights = table({"words in the micro-batch", "weight of a word", "it should be"});
     for (const std::int64_t count : words_in) weights.row(count, 1.0 / double(n * count), 1.0 / 16);
 
-    step("The mean of the means has another gradient. The trainer computed this wrong gradient.");
+    step("The mean of the micro-batches' means has a wrong gradient. The trainer computed this gradient.");
     const Array<real> of_means = w.grad().clone(), of_words = grad(mean(matmul(words, w)), {w}).front();
     show("mean over all 16 words", of_words, "mean of the means", of_means);
     check("the mean of the means is another gradient", furthest(of_means, of_words) > 0.05);

@@ -29,7 +29,7 @@ LESSON(equal_micro_batches({2, 3})) {
     for (auto& micro : two) (mean(matmul(micro, once)) / 2).backward();
     clip_grad_norm<real>({once}, 1);
     show("clipped once", once.grad(), "the full batch, clipped", clip({diagonal}, 1, 1, at_the_end));
-    check_equal("the two are equal", once.grad(), clip({diagonal}, 1, 1, at_the_end));  // limit 1
+    check_equal("both gradients are equal", once.grad(), clip({diagonal}, 1, 1, at_the_end));  // limit 1
 
     step("Some programs clip after each backward(), as Keras 3 did until July 2024 (keras issue 19990).");
     code(3);
@@ -58,9 +58,9 @@ LESSON(equal_micro_batches({2, 3})) {
     of_toy.row("w.grad after each backward()", running.grad());
     of_toy.row("each gradient alone, then the mean", mean_of_clipped(three, 0.5));
     show("length before each clipping", lengths);
-    check_close("both are equal here", running.grad(), at_end, 4 * roundings(16));  // 16 each, below 2
+    check_close("both agree here", running.grad(), at_end, 4 * roundings(16));  // 16 each, below 2
 
-    step("That was luck: only the last length was above 0.5. Now we clip w.grad after each backward().");
+    step("They agree by luck: only the last length was above 0.5. Now we clip w.grad after each backward().");
     const Array<real> right = clip(three, 0.15, 3, at_the_end), wrong_way = clip(three, 0.15, 3, each_time);
     auto luck = table({"", "nothing divided", "each loss divided"});
     luck.row("[2 0] [0 2] at 1", early.grad(), clip(two, 1, 2, each_time));
@@ -69,7 +69,7 @@ LESSON(equal_micro_batches({2, 3})) {
     show("right at 0.15", right);  // a limit below the first length, 0.1875
     check("at 0.15, early clipping moves a component by over 0.005", furthest(right, wrong_way) > 0.005);
 
-    step("Now a penalty 0.1 |w|^2 / 2 on the weights. Micro-batches: {}, rows in each: {}.", n, each);
+    step("Now we add a penalty 0.1 |w|^2 / 2 to the loss. Micro-batches: {}, rows in each: {}.", n, each);
     const auto penalty = [](const Tensor& w) { return sum(w * w) * 0.05; };
     const Tensor w = toy::weights(), u = toy::weights(), v = toy::weights();
     code(1);

@@ -5,7 +5,7 @@ LESSON(equal_micro_batches({3, 6})) {
     const Tensor x = toy::rows(), start = toy::weights();
     const int n = setting("micro"), each = 6 / n;  // micro-batches, and rows in each of them
 
-    step("Make one update from {} micro-batches. For the second copy of w, we forget to divide by {}.", n, n);
+    step("We make one update from {} micro-batches. With a second w, we forget to divide by {}.", n, n);
     const auto accumulate = [&](const Tensor& w, int divisor) {
         for (const Tensor& micro : split(x, each)) (mean(matmul(micro, w)) / divisor).backward();
     };
@@ -21,7 +21,7 @@ LESSON(equal_micro_batches({3, 6})) {
     check_close("SGD moves N times as far", forgotten - start, scaled(toy::mean_of_rows, -0.2 * n), 1e-6);
 
     step("Adam keeps two averages for each weight: m of its gradients g, and v of their squares.");
-    note("Each update subtracts the rate times m / sqrt(v). For example, a weight that begins at 0:");
+    note("Each update subtracts the rate times m / sqrt(v). Here is an example, a weight that begins at 0:");
     const Tensor one = zeros({1});
     Adam adam({one}, {.learning_rate = 0.1});
     auto example = table({"update", "g", "average m", "average v", "m / sqrt(v)", "the weight"});
@@ -47,7 +47,7 @@ LESSON(equal_micro_batches({3, 6})) {
     by_adam.row("divided", by_mean.grad(), by_mean - start);
     by_adam.row("not divided", by_sum.grad(), by_sum - start);
     check_close("both steps are equal, up to rounding", by_sum - start, by_mean - start, 1e-6);
-    note("In the first update, {} g / sqrt({} g g) is g / sqrt(g g).", n, n * n);
+    note("In the first update, the factor cancels: {} g / sqrt({} g g) is g / sqrt(g g).", n, n * n);
 
     step("Adam adds a small number, eps = 1e-8, to sqrt(v), so that it never divides by 0.");
     note("The first step is then the rate times |g| / (|g| + eps).");
@@ -67,7 +67,7 @@ LESSON(equal_micro_batches({3, 6})) {
     check_close("at eps, the factor counts", {first_step(1e-8), first_step(4e-8)}, {0.5, 0.8}, roundings(20));
 
     ask("where-it-shows", "n", n);
-    note("Weight decay shows the mistake: Adam adds 0.5 w to the mean -0.3 or to the sum {}.", -0.3 * n);
+    note("Weight decay shows the mistake: Adam adds 0.5 w to w.grad, which is -0.3 or {}.", -0.3 * n);
     auto seen = table({"", "norm of w.grad", "a weight of 1 after one step"});
     for (const int divisor : {n, 1}) {
         const Tensor w = toy::weights(), weight = parameter(Array<real>({1}, {1}, options().device));
@@ -79,7 +79,7 @@ LESSON(equal_micro_batches({3, 6})) {
     }
     check_close("0.9 and 1.1", seen.column("a weight of 1 after one step"), {0.9, 1.1}, 1e-6);
 
-    step("Now SGD and Adam train the weights of lesson forgot-to-divide. The solution is (1, 1, 1).");
+    step("Now SGD and Adam train the weights of lesson 6 with two losses. The solution is (1, 1, 1).");
     const auto loss_of = [](const Tensor& rows, const Tensor& w) {
         return mse(matmul(rows, w), matmul(rows, toy::ones())).mean();
     };
@@ -103,8 +103,8 @@ LESSON(equal_micro_batches({3, 6})) {
     trained.row("Adam, rate 0.1", adam_mean.back(), adam_sum.back());
     // This loss is quadratic. SGD converges if its rate is below 2 / (largest curvature) = 0.72.
     check("SGD ends near 0 if we divide", sgd_mean.back() < 1e-5);
-    check("SGD explodes if we do not", sgd_sum.back() > 1e10);
-    check_close("Adam: one curve", adam_sum, adam_mean, 1e-4);
+    check("SGD explodes if we do not divide", sgd_sum.back() > 1e10);
+    check_close("Adam: both losses agree", adam_sum, adam_mean, 1e-4);
     const Plane losses = curves("updates", "loss, by powers of ten",
                                 {{"SGD, " + mean_of_n, sgd_mean},
                                  {"SGD, " + sum_of_n, sgd_sum},

@@ -15,7 +15,7 @@ LESSON(one_of("micro", "micro-batches with the same gradient", 4, {4, 9, 16})) {
     const int n = setting("micro");
 
     step("Adam needs the gradient of the whole batch: w.grad stays in memory until the update.");
-    note("AdamA is a variant of Adam. fold() adds g to m and g^2 to v, so g can be freed at once.");
+    note("AdamA is a variant of Adam. fold() adds a gradient g to m, and g^2 to v. Then g can be freed.");
     const Tensor layer = zeros({1000, 250});  // 250000 weights of 4 bytes
     AdamA of_layer({layer}, {.learning_rate = 0.1});
     const auto gradient_bytes = [] {
@@ -32,7 +32,7 @@ LESSON(one_of("micro", "micro-batches with the same gradient", 4, {4, 9, 16})) {
     of_layer.step();
     check_equal("no gradient stays in memory", bytes.column("after free_grad()"), {0, 0, 0});
 
-    step("The gradients of two micro-batches are +1/2 and -1/2, once for Adam, once for AdamA.");
+    step("Two micro-batches have the gradients +1/2 and -1/2. We give them first to Adam, then to AdamA.");
     const Tensor w = zeros({1}), folded = zeros({1});
     Adam adam({w}, {.learning_rate = 0.1});
     AdamA adam_a({folded}, {.learning_rate = 0.1});
@@ -68,7 +68,7 @@ LESSON(one_of("micro", "micro-batches with the same gradient", 4, {4, 9, 16})) {
     agreeing.row("AdamA", squares_in_v(on_each), -double(folded_v.item()) / 0.1);  // 20 roundings each
     check_close("v: 1 and 1/N", agreeing.column("v / 0.001"), {1.0, 1.0 / n}, roundings(4 * n));
     check_close("1 and sqrt(N)", agreeing.column("step / rate"), {1.0, std::sqrt(n)}, n * roundings(20));
-    note("AdamA is another optimizer, so it needs another learning rate.");
+    note("AdamA is a different optimizer than Adam, so AdamA needs another learning rate.");
 
     ask("one-micro-batch");
     const Tensor x = toy::rows(), by_adam_w = toy::weights(), by_adam_a = toy::weights();

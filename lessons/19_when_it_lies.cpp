@@ -14,7 +14,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     const Tensor gain = weight(1), bias = weight(0);
 
     step("Batch norm subtracts the mean of the batch and divides by its standard deviation.");
-    note("Then it multiplies by a gain, which is trained. Here the loss is the mean of t * y.");
+    note("Then it multiplies by a trained gain. This gives y. The loss is the mean of t * y, for given t.");
     code(2);
     const auto normed = batch_norm(x, gain, bias, 0.0);
     mean(t * normed.y).backward();
@@ -38,7 +38,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
 
     ask("gradient-of-the-gain", "n", n, "full", full, "micro", micro, "sum", n * micro);
     show("gain.grad of the micro-batches", micro);
-    check("even the sign is wrong", full > 0.1 && micro < -0.1);
+    check("even the sign of the gradient is wrong", full > 0.1 && micro < -0.1);
 
     const double variance = normed.statistics.variance.item();
     ask("pooled-variance", "n", n, "variance", variance, "between", variance - 1);
@@ -70,10 +70,10 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     const Tensor y = centred / sqrt(mean(centred * centred));
     const double full_s = gradient_of_s(y);  // the mean and the deviation are in the graph
     show("gradient of s, repaired", repaired_s, "gradient of s, full batch", full_s);
-    check("in the full batch it is 0", std::abs(full_s) < 1e-6);
-    check("with constants it is not", std::abs(repaired_s) > 0.1);
+    check("in the full batch, the gradient of s is 0", std::abs(full_s) < 1e-6);
+    check("with constants, the gradient of s is not 0", std::abs(repaired_s) > 0.1);
 
-    step("In tally, add_with_exact_batch_norm() adds the missing part, for a model with one batch norm.");
+    step("add_with_exact_batch_norm() adds the missing gradient, for a model with one batch norm.");
     Linear<real> scale(1, 1, {}, {.bias = false});
     scale.weight = parameter(Array<real>({1, 1}, {1}));  // s = 1
     Sequential<real> model(std::move(scale), BatchNorm<real>(1, 0.0));
@@ -89,7 +89,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     window.finish();
     const std::vector exact{1 - model.parameters()[0].item(), 1 - model.parameters()[1].item()};
     show("gradients of s and of the gain", exact);
-    check_close("both as in the full batch", exact, {0.0, full}, 3 * roundings(32));  // 32 roundings below 3
+    check_close("both are the full batch's", exact, {0.0, full}, 3 * roundings(32));  // 32 roundings below 3
 
     RunningStatistics<real> in_each(1, options().device), once(1, options().device);
     for (const auto& part : own) in_each.commit(part, 0.1);

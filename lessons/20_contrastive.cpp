@@ -14,8 +14,8 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     const Tensor a = weight(0.7), b = weight(-0.3);
     const auto gradients = [&] { return std::vector{a.grad().item(), b.grad().item()}; };
 
-    step("Pairs (x, y): {}. Two encoders compute z = a x and u = b y. Each z must find its own u.", items);
-    note("A z is compared with all u of the batch: the loss is a cross entropy over the products.");
+    step("Of {} pairs (x, y), two encoders compute z = a x and u = b y. A z must find its pair's u.", items);
+    note("A z is compared with all u of the batch: the loss is a cross entropy over the products z u.");
     code(2);
     const Tensor loss = info_nce(x * a, y * b).mean();
     loss.backward();
@@ -41,7 +41,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     losses.row(say("{}", items), loss, full[0], full[1]);
     losses.row(say("{} x 2", n), micro_loss, micro[0], micro[1]);
     check("micro-batches have a smaller loss", micro_loss < 0.6 * loss.item());
-    check("and another gradient", furthest(micro, full) > 0.1);
+    check("micro-batches have another gradient", furthest(micro, full) > 0.1);
     const Tensor products = slice(x * a, 0, 0, 1) * reshape(y * b, {1, items});
     show("products of the first z", products);
     note("The full batch compares all of them. The micro-batch compares only the first two.");

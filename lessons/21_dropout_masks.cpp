@@ -24,7 +24,7 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
     auto masks = table({"item", "its mask"});
     for (const int item : {0, 1, 2, 3}) masks.row(item, mask_of(at_once, item));
 
-    step("PyTorch draws from one generator with a state. Layers A and B draw for items 0 to 7.");
+    step("PyTorch draws all masks from one random generator. Layers A and B draw masks for items 0 to 7.");
     const auto order_of_draws = [](int rows) {
         std::string order;
         for (int first = 0; first < 8; first += rows)
@@ -32,14 +32,14 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
                 for (int item = first; item < first + rows; ++item) order += say("{}{} ", layer_name, item);
         return order;
     };
-    note("Full batch: {}", order_of_draws(8));
+    note("Order of the masks in the full batch: {}", order_of_draws(8));
 
     ask("which-draw", "each", each, "draw", each + 1);
-    note("Micro-batches: {}", order_of_draws(each));
+    note("Order of the masks in micro-batches: {}", order_of_draws(each));
     show("draw for B0, full batch", order_of_draws(8).find("B0") / 3 + 1);
     show("draw for B0, micro-batches", order_of_draws(each).find("B0") / 3 + 1);
 
-    step("tally draws without a state. A key is the seed, the layer and the number of the first item.");
+    step("tally computes a mask from a key, not a generator: the seed, the layer, the first item's number.");
     std::vector<Tensor> by_place;
     w.zero_grad();
     code(2);
@@ -70,8 +70,8 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
     gradients.row("full batch", first_four(full), 0.0);
     gradients.row("masks by place", first_four(gradient_by_place), furthest(gradient_by_place, full));
     gradients.row("masks by item", first_four(w.grad()), furthest(w.grad(), full));
-    check_equal("by item: the same bits", w.grad(), full);
-    check("by place: another gradient", furthest(gradient_by_place, full) > 0.1);
+    check_equal("masks by item: the same bits", w.grad(), full);
+    check("masks by place: another gradient", furthest(gradient_by_place, full) > 0.1);
 
     ask("two-layers");
     const Tensor ones = Array<real>::full({250, 256}, real(1), options().device);
@@ -84,7 +84,7 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
     check_close("1/2 and 1/4", {kept_by_both(0), kept_by_both(1)}, {0.5, 0.25}, 0.012);
 
     step("Accumulation is exact if the loss of an item depends on this item and the weights only.");
-    note("Its random numbers must not depend on the micro-batch, either. Here each item is drawn alone:");
+    note("An item's mask must not depend on the micro-batch, either. Here we draw each item's mask alone:");
     std::vector<Tensor> alone;
     for (std::uint64_t item = 0; item < 8; ++item)
         alone.push_back(dropout(split(x, 1)[item], 0.5, {seed, layer, item}));

@@ -27,7 +27,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
         const std::vector<Items> batches = split(all, 64), micro_batches = split(all, size);
         sizes.row(name, all.count(), batches.size(), batches.back().count(), micro_batches.size());
     }
-    note("An update takes 64 images at once, or {} micro-batches of {}. The last update has fewer.", n, size);
+    note("An update takes 64 images, or {} micro-batches of {}. The last update has fewer.", n, size);
 
     ask("how-many-weights");
     Network large = new_network(), micro = new_network();
@@ -98,7 +98,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
     show("share of the last update", share, "largest distance with the mistake", short_text(mistake));
     check("the comparison notices the mistake", mistake > 1e-4);
 
-    step("What have both networks learned? A network that guesses is right in 10 % of all cases.");
+    step("What have both networks learned? A network that guesses is right for 10 % of the images.");
     auto tests = table({"training", "tested in batches of", "accuracy", "loss of an image"});
     Network untrained = new_network();
     const auto row = [&](const char* training, Network& network, int at_a_time) {

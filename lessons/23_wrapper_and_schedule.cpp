@@ -25,7 +25,7 @@ static std::string error_of(const auto& call) {
 LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     const int n = setting("micro"), each = 8 / n;
 
-    step("Eight items: x = 1 to 8, targets y = 2 x. One weight w begins at 0 and should become 2.");
+    step("We have eight items: x = 1 to 8, targets y = 2 x. One weight w begins at 0 and should become 2.");
     note("The loss is the mean of (w x - y)^2. First we make one update with all eight items.");
     const Tensor at_once = zeros({});  // one number
     code(2);
@@ -33,7 +33,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     sgd_step({at_once}, 0.02);  // learning rate 0.02
     show("gradient", at_once.grad(), "w after the update", at_once);
 
-    step("Now a wrapper gets the optimizer. It prints what it will do.");
+    step("Now we put a wrapper around the optimizer. The wrapper prints what it will do.");
     const Tensor w = zeros({});
     Sgd sgd({w}, {.learning_rate = 0.02});
     code(1);
@@ -63,10 +63,10 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     ways.row(n, each, "sum", skipped);
     check_close("the mean agrees with the full batch", w, at_once, roundings(40) * 2.04);     // 20 in each
     check_close("the sum goes N times as far", skipped, 2.04 * n, roundings(20) * 2.04 * n);  // 20 roundings
-    note("This wrapper has no default: Accumulate(sgd, {}) does not compile without the reduction.", n);
+    note("You must choose the reduction: Accumulate(sgd, {}) without a reduction does not compile.", n);
 
     step("Suppose the loop calls backward() twice, but step() only once.");
-    note("A wrapper in PyTorch adds both gradients and prints no error. tally's wrapper counts:");
+    note("A wrapper in PyTorch adds both gradients and prints no error. tally's wrapper counts the calls:");
     const std::string twice = error_of([&] {
         loss_of(w, items()).backward();
         loss_of(w, items()).backward();
@@ -75,7 +75,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     show("backward() twice", twice);
     wrapped.window().discard();  // begins the next window without an update
     check("a second backward() is an error", twice.starts_with("[accumulate] 2 backward() calls"));
-    note("A mean of means is wrong for unequal sizes, so step() is told the number of items:");
+    note("A mean of means is wrong for unequal sizes, so the loop tells step() the number of items:");
     const std::string unequal = error_of([&] {
         for (const std::int64_t size : {2, 3}) {
             loss_of(w, slice(items(), 0, 0, size)).backward();  // along axis 0, from 0 to size
@@ -83,12 +83,12 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
         }
     });
     show("2 items, then 3", unequal);
-    check("another number is an error", unequal.starts_with("[accumulate] this micro-batch has 3 items"));
+    check("another size is an error", unequal.starts_with("[accumulate] this micro-batch has 3 items"));
     wrapped.window().discard();
 
-    step("An epoch of 8 micro-batches of one item, and N = 3. Two micro-batches are left over.");
-    note("step() cannot see that an epoch ends, so the loop calls flush() there. A policy decides:");
-    note("scale makes an update with the mean of the two, drop throws them away, carry keeps them.");
+    step("An epoch has 8 micro-batches of one item, and N is 3. Two micro-batches are left over.");
+    note("step() cannot see that an epoch ends, so the loop then calls flush(), which follows a policy:");
+    note("scale makes an update with both micro-batches, drop throws both away, and carry keeps both.");
 
     ask("left-over");
     auto ends = table({"end of the epoch", "updates", "left open", "w", "w an epoch later"});

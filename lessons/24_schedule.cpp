@@ -43,7 +43,7 @@ static std::string error_of(const std::map<std::int64_t, std::int64_t>& entries)
 }
 
 LESSON() {
-    step("Eight items: x = 1 to 8, targets y = 2 x. An epoch has eight micro-batches of one item.");
+    step("We have eight items: x = 1 to 8, targets y = 2 x. An epoch has eight micro-batches of one item.");
     note("A schedule sets N, the number of micro-batches per update, for each epoch:");
     code(1);
     const Steps schedule{{0, 8}, {4, 2}};

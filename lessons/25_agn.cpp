@@ -41,7 +41,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     const std::vector<std::pair<const char*, Method>> methods{
         {"accumulation", accumulated}, {"AGN", agn}, {"local SGD", local}};
 
-    step("There are four items. The loss of an item is a (w - c)^2 / 2, and its slope is a (w - c).");
+    step("Each of four items has numbers a and c. Its loss is a (w - c)^2 / 2, and its slope is a (w - c).");
     note("Accumulation adds the four slopes at w = 0. Then it makes one step by their mean.");
     const Tensor w = weight(0);
     auto slopes = table({"item", "a", "c", "slope at w = 0"});
@@ -61,7 +61,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     auto steps = table({"item", "slope taken at", "w afterwards"});
     for (std::size_t i = 0; i < 4; ++i) steps.row(i + 1, path[i], path[i + 1]);
 
-    step("Accumulated gradient normalisation (AGN) divides the sum of these steps by lambda, their number.");
+    step("Accumulated gradient normalisation (AGN) divides the sum of the steps by their number, lambda.");
     code(1);
     const double by_agn = (path[4] - path[0]) / 4;
     auto ways = table({"", "w after the four items"});
@@ -71,7 +71,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     for (const Item& item : four) at_zero.push_back(at_zero.back() + rate * item.a * item.c);
     graph("path", "The sum of the steps after each item, before it is divided by 4",
           curves("items", "w", {{"all slopes at w = 0", at_zero}, {"each slope at a new w", path}}));
-    note("Hermans, Spanakis and Moeckel, 2017. Local SGD does not divide.");
+    note("Hermans, Spanakis and Moeckel published AGN in 2017. Local SGD makes the same steps undivided.");
 
     ask("same-step");
     const Batch lines{{1, 1, true}, {2, -1, true}, {4, 0.5, true}, {1, 3, true}};
@@ -108,6 +108,6 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     rests.row("AGN", 2000, rate / 10, slowly);
     const std::vector<double> places = rests.column("w").values;  // an update rounds 24 times
     check_close("accumulation ends at the minimum", places[0], 0.5, roundings(24) * 15 / rate);
-    check("AGN does not", std::abs(places[1] - 0.5) > 0.1 * rate);
+    check("AGN does not end at the minimum", std::abs(places[1] - 0.5) > 0.1 * rate);
     check_close("its path ends where it began", local(four, places[1], rate), places[1], roundings(24) * 30);
 }

@@ -43,7 +43,7 @@ def check(run):
         run.equal("a power of two", powers[name], sum(n & (n - 1) == 0 or b & (b - 1) == 0 for n, b in found))
     run.equal("the smallest pair", run.shown("smallest N and b"), list(min(pairs["float"], key=lambda pair: pair[0] * pair[1])))
 
-    orders = run.table("of 3000 draws, bits differ")
+    orders = run.table("of 3000 batches, bits differ")
     least = 2000 if (items, parts) == (64, 4) else 1
     assert all(least <= orders[1][name] <= 3000 for name in pairs), orders
     u, gamma, largest = run.table("relative to the sum of |x|")
