@@ -18,14 +18,14 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     const double item = (14949.0 - 8681) / 3, fixed = 8681 - item;
     const std::int64_t mb = std::lround(item), mb_fixed = std::lround(fixed);
     step("In an article, a batch of 4 takes 14949 MB, and one item at a time takes 8681 MB.");
-    note("Three items make the difference. MB of an item: {}, MB fixed: {}.", mb, mb_fixed);
+    note("The difference is the memory of three items. MB of an item: {}, MB fixed: {}.", mb, mb_fixed);
     auto article = table({"", "Time", "% longer", "MB", "of items", "fixed"});
     const auto longer = [](double time, double before) { return std::lround(100 * (time / before - 1)); };
     article.row("BEFORE  batch 4", "57.82", "", 14949, std::lround(4 * item), mb_fixed);
     article.row("AFTER   4 x 1", "66.03", longer(66.03, 57.82), 8681, mb, mb_fixed);
     article.row("AFTER   and checkpoints", "85.47", longer(85.47, 66.03), 6775, std::lround(6775 - fixed),
                 mb_fixed);
-    note("The article says 20 % longer, and does not say that BEFORE is a batch of 4.");
+    note("The article speaks of 20 % more time, and does not say that BEFORE is a batch of 4.");
 
     step("Which data is in this memory? Here is an update of our network: 4 layers of 32 units, 64 items.");
     const Tensor x = random_items(64, 32);
@@ -79,7 +79,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     show("F, and 4 x the weights", {F, 4 * 4 * 32 * 32 * std::int64_t(sizeof(real))});
     check_equal("the residual is 0", line.column("peak, bytes"), line.column("F + items x A"));
     check("F is 4 x the weights, and less than 2 KiB more", F >= 65536 && F < 65536 + 2048);
-    note("Weights, gradients and two averages need 4 x the weights. Sums and counts need the other bytes.");
+    note("Weights, gradients and two averages need 4 x the weights' bytes. Sums and counts need the rest.");
 
     ask("what-gets-smaller", "n", n);
     const AtPeak whole = second_update(x, 64, update), parts = second_update(x, 64 / n, update);
@@ -91,7 +91,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     add_row("64", whole);
     add_row(say("{} x {}", n, 64 / n), parts);
     show("less, in %", std::lround(100 - 100 * double(parts.all) / double(whole.all)));
-    check_equal("micro-batches save 1/N", parts.saved * std::size_t(n), whole.saved);
+    check_equal("micro-batches keep 1/N of the activations", parts.saved * std::size_t(n), whole.saved);
     // Adam's step for a tiny gradient is as long as for a large one, so rounding may change this step.
     check_close("the same weights", parts.trained, whole.trained, 1e-5);
 
@@ -115,6 +115,6 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     const std::size_t before = measure("BEFORE  one batch", 256, 1),
                       micro = measure("AFTER   accumulation", 256 / n, 1),
                       both = measure("AFTER   and checkpoints", 256 / n, 3);
-    check("each needs less memory than the one before", before > micro && micro > both);
+    check("each row needs less memory than the row before", before > micro && micro > both);
     note("Weights, gradients and averages are not counted here. A time is the quickest of five runs.");
 }

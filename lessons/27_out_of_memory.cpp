@@ -43,7 +43,7 @@ LESSON(one_of("items", "so many at a time fit into the budget", 20, {4, 6, 10, 1
     check_equal("the largest piece is one block", now.largest_free, 64 * 1024);
 
     step("MicroBatchSize tries all items at once. If memory runs out, it halves the size.");
-    note("Then it repeats the update from the beginning. PyTorch leaves this search to you.");
+    note("Then MicroBatchSize repeats the update from the beginning. PyTorch leaves this search to you.");
     code(3);
     const auto update = [](MicroBatchSize& size, Window<real>& window, const Net& net, const Tensor& x) {
         size.update(window, 64, [&](std::int64_t most) { fill(window, net, x, most); });
@@ -75,7 +75,7 @@ LESSON(one_of("items", "so many at a time fit into the budget", 20, {4, 6, 10, 1
     check_equal("the sizes that are found", budgets.column("found"), {64L, halved, 4L});
     check("every update has the bits of the update of 64 items", budgets.all("weights as with 64", "yes"));
 
-    step("Now not even one item fits. A smaller micro-batch does not reduce the fixed part.");
+    step("Now not even one item fits into the budget. A smaller micro-batch needs the same fixed memory.");
     const auto error_with = [&](std::size_t bytes) {
         const Budget budget(bytes);
         return error_of([&] { search(64); }, "; use");

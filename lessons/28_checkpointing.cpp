@@ -41,7 +41,7 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {  // --items is the numb
     check_equal("x and the results of all layers", plain.buffers, n + 1);
 
     step("A checkpoint throws values away. Backward computes them again when it needs them.");
-    note("The {} layers form segments of {} layers. Of each segment only the input is kept.", n, root);
+    note("The {} layers form segments of {} layers. Only the input of each segment is kept.", n, root);
     note("Backward begins in the last segment, so the last segment is not checkpointed.");
     code(1);
     const auto run_in_segments = [&](Tensor h) { return checkpoint_sequential(tower.layers, root, h); };
@@ -52,7 +52,7 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {  // --items is the numb
     show("buffers", segments.buffers);
     check_equal("the inputs of all segments, and the layers of one", segments.buffers, root + n / root);
 
-    step("Backward runs each segment again when it reaches the segment, except the last one.");
+    step("Backward runs each segment except the last one again, when it reaches the segment.");
     show("layers begun", segments.begun);
     graph("checkpointing", segments_picture(segments.runs, root));
     const auto bytes_over_time = [&] {
@@ -97,9 +97,9 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {  // --items is the numb
     ways.row("everything", plain.begun, plain.buffers);
     ways.row("the inputs of segments", segments.begun, segments.buffers);
     ways.row("only x", from_x.begun, from_x.buffers);
-    check_equal("the same bits again", from_x.gradients, plain.gradients);
+    check_equal("all gradients have the same bits", from_x.gradients, plain.gradients);
 
-    step("A remainder is spread over the segments: 9 layers in 5, and 10 layers in 4.");
+    step("Segments differ by at most one layer. We cut 9 layers into 5 segments, and 10 layers into 4.");
     show("9 in 5", even_segments(9, 5), "10 in 4", even_segments(10, 4));  // the layers of each segment
     show("4 in 5", error_of([] { even_segments(4, 5); }));  // an error: a segment has at least one layer
 }

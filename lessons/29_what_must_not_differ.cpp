@@ -9,7 +9,7 @@ LESSON() {
 
     step("Dropout sets values to 0 at random, here with probability 1/2, and doubles the others.");
     note("A mask says which values stay. The mask depends on a number.");
-    note("This number is either 7, the number of a layer, or it comes from a counter.");
+    note("This number is either the number of a layer, which is 7, or the value of a counter.");
     std::uint64_t counter = 6;
     const auto square_of_dropout = [](const Tensor& x, std::uint64_t number) {
         const Tensor h = dropout(x, 0.5, {.seed = 1, .stream = number});
@@ -40,7 +40,7 @@ LESSON() {
     // y = (2m)^2 for a mask m of 0 and 1. Its derivative is 8m, which is twice y without any rounding.
     check_equal("by layer: the gradient has the same bits as without a checkpoint", layer_wrong_by, 0);
 
-    step("tally stores a checksum of each value of the first run, and compares the second run.");
+    step("tally stores a checksum of each value of the first run, and compares it with the second run.");
     note("PyTorch compares the shapes, types and devices of the saved tensors, but not their values.");
 
     ask("which-one-notices");
@@ -57,8 +57,8 @@ LESSON() {
     check("the error says what differs", unsteady_error.find("other values") != std::string::npos);
 
     step("Batch norm keeps running statistics: a mean and a variance of the batches so far.");
-    note("Each update moves them 1/10 of the way to the batch's mean and variance.");
-    note("The update is a side effect: no value of the forward pass depends on it.");
+    note("Each update moves both statistics 1/10 of the way to the batch's mean and variance.");
+    note("The update is a side effect: no value of the forward pass depends on the update.");
     struct Trained {
         int runs, updates;
         std::vector<real> mean, variance;

@@ -42,7 +42,7 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     const std::int64_t n = setting("micro");
 
     step("A snapshot keeps the input of a step. Backward runs the chain again from a snapshot.");
-    note("Revolve places a given number of snapshots. Here is a chain of {} steps.", l);
+    note("Revolve chooses where to place a given number of snapshots. Here is a chain of {} steps.", l);
     Walk walk(l);
     code(2);
     const Revolve<Array<real>> revolve(walk.steps, 3);
@@ -51,9 +51,9 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     ask("only-run", "l", l, "right", least, "alone", alone, "up", l - 1, "two", fewest(l, 2));
     show("only run", revolve.count().advanced, "recorded", revolve.count().recorded);
     show("snapshots", revolve.count().snapshots, "with x alone", alone);
-    check_equal("no schedule needs fewer", revolve.count().advanced, least);
+    check_equal("no schedule needs fewer runs", revolve.count().advanced, least);
 
-    step("Time goes to the right, the steps go upwards. Each step is recorded once.");
+    step("Time goes to the right, steps go upwards. Each step runs once with its graph kept for backward.");
     walk.draw();
 
     ask("longest-chain");
@@ -64,7 +64,7 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     }
     check_equal("no step runs more than r times", lengths.column("a step runs at most"), lengths.column("r"));
 
-    step("We count the runs that are not recorded, and compare with the formula r l - C(c + r, r - 1).");
+    step("The number of unrecorded runs should be r l - C(c + r, r - 1), if a step runs at most r times.");
     auto cases = table({"steps l", "snapshots c", "only run", "formula", "for each step"});
     for (const auto& [steps, c] :
          {std::pair<std::size_t, std::size_t>{10, 3}, {16, 4}, {100, 5}, {100, 10}, {1000, 10}}) {
@@ -112,6 +112,6 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     row(say("{} micro-batches", n), micro);
     row("4 segments", four);
     row("both", both);
-    check("both need less than either", both.peak < std::min(micro.peak, four.peak));
+    check("both together need less memory than either", both.peak < std::min(micro.peak, four.peak));
     check_equal("both: the bits of the full batch", both.gradients, full.gradients);
 }

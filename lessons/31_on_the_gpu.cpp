@@ -96,7 +96,7 @@ LESSON_ON("cuda", equal_micro_batches({2, 3, 6})) {
     check_equal("no wait, one, and one for each loss", waiting.column("it waits"), {0, 1, n});
     note("If you print every loss, the GPU is idle after every micro-batch.");
 
-    step("We time forward and backward of a product, in microseconds. No check reads these times.");
+    step("We time forward and backward of a product, in microseconds. No check depends on these times.");
     auto times = table({"X and W", "cpu", "cuda: queued", "cuda: done"});
     for (const int extent : {4, 16, 64, 256}) {
         const Microseconds here = time_on(Device::cpu, extent), on_gpu = time_on(Device::cuda, extent);
@@ -106,7 +106,7 @@ LESSON_ON("cuda", equal_micro_batches({2, 3, 6})) {
         note("A simulated device computes on the CPU. These times say nothing about a GPU.");
 
     const std::int64_t count = images_wanted();
-    step("Both devices run lesson 22's training. Images: {}, as 4 x 16, learning rate 0.001.", count);
+    step("Both devices run lesson 22's training. Images: {}, in micro-batches of 16, rate 0.001.", count);
     const Pictures<real> pictures = generated_pictures<real>(count, options().seed);
     const auto start = train(pictures, 0, Device::cpu).weights,
                first = train(pictures, 64, Device::cpu).weights;
@@ -115,6 +115,6 @@ LESSON_ON("cuda", equal_micro_batches({2, 3, 6})) {
     for (const auto& [name, e] : {std::pair("cpu", &here), {"cuda", &on_gpu}})
         trained.row(name, furthest(e->weights, start), furthest(e->weights, here.weights), e->seconds,
                     double(count) / e->seconds, e->waits);
-    check_close("cuda: the CPU's weights", furthest(on_gpu.weights, here.weights), 0.0,
+    check_close("cuda has the CPU's weights", furthest(on_gpu.weights, here.weights), 0.0,
                 bound_of_training((count + 63) / 64, here.weights, furthest(first, start)));
 }

@@ -44,11 +44,11 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
 
     step("An item x is 1000 random numbers around 0, each with the variance 1.");
     note("The loss of an item is |w - x|^2 / 2, and its gradient is w - x.");
-    note("The mean over all items is the true gradient, G = w. The rest is noise.");
+    note("The mean over all items is the true gradient, G = w. The rest of an item's gradient is noise.");
     note("The sum of the 1000 variances, tr(Sigma), measures the noise of an item.");
     show("tr(Sigma), |G|^2", {trace, G2});
     show("|g|^2 of one item", gradient_square(w, 1, 0));
-    note("The gradient g of one item is nearly all noise. A training never shows G.");
+    note("The gradient g of one item is nearly all noise. A training never computes G.");
 
     ask("of-b-items", "b", b, "G2", G2, "noise", trace / b, "right", G2 + trace / b, "all", (G2 + trace) / b);
     auto sizes = table({"items", "mean |g|^2 of 100", "expected"});
@@ -61,15 +61,15 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
         bounds.push_back(5 * std::sqrt((2 * trace / count + 4 * G2) / count / 100));
     }
     check_close("expected squares", sizes.column("mean |g|^2 of 100"), sizes.column("expected"), bounds);
-    note("At {} items both parts are equal: the noise scale, tr(Sigma) / |G|^2.", scale);
-    note("A much smaller batch is mostly noise. In a much larger batch, more items change little.");
+    note("At {} items, the noise equals |G|^2. This number is the noise scale, tr(Sigma) / |G|^2.", scale);
+    note("The gradient of a much smaller batch is mostly noise. A much larger batch has little noise.");
 
     ask("two-equations");
     const double solved = (8.0 - 5.0) / (1 / 10.0 - 1 / 20.0), rest = 5 - solved / 20;
     show("tr(Sigma), |G|^2, noise scale", {solved, rest, solved / rest});
 
     step("Micro-batches of a window: {}, items in each: {}.", n, b);
-    note("The window measures |g|^2 twice: of the first micro-batch, and of all items.");
+    note("The window measures |g|^2 for two gradients: of the first micro-batch, and of all items.");
     Sgd<real> sgd({w}, {.learning_rate = 0});
     code(3);
     Window<real> window(sgd, {.noise = true});
@@ -86,7 +86,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     both.row("one window", one.trace(), one.square());
     both.row("mean of 100 windows", hundred.trace(), hundred.square());
     check_close("tr(Sigma) by hand", one.trace(), by_hand, roundings(16 * n) * of_first * n * b);
-    note("Neither estimate has a bias. But a single window says little about |G|^2.");
+    note("Both estimates are right on average. But a single window says little about |G|^2.");
 
     ask("below-zero", "few", few, "large", G2 + trace / few, "noise", trace / few);
     auto windows = table({"items", "error of tr(Sigma)", "error of |G|^2", "its likely error", "below 0"});
@@ -96,7 +96,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
         windows.row(count, runs.back().sum.trace() / trace - 1, runs.back().sum.square() / G2 - 1,
                     likely_error(double(scale) / count, n), runs.back().below_0);
     }
-    note("These are relative errors of means over 100 windows.");
+    note("The table shows relative errors of means over 100 windows.");
     note("Small windows measure tr(Sigma) well. Only large windows measure |G|^2.");
     const std::vector<Plane::Series> estimates{{"|G|^2", runs[0].tens, scaled(runs[0].square, 1 / G2)},
                                                {"tr(Sigma)", runs[0].tens, scaled(runs[0].trace, 1 / trace)}};
@@ -105,7 +105,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
                 1});
     // The expected number is 29 to 33 for these settings, and five standard deviations are 25.
     check_close("about a third of the small windows are below 0", double(runs[0].below_0), 32.0, 25);
-    check_close("|G|^2 is unbiased: five likely errors", windows.column("error of |G|^2"), {0.0, 0.0, 0.0},
+    check_close("|G|^2: off by at most 5 likely errors", windows.column("error of |G|^2"), {0.0, 0.0, 0.0},
                 scaled(windows.column("its likely error"), 5));
 
     ask("how-to-combine");
@@ -115,5 +115,5 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     const double measured = runs[2].sum.scale().value();
     check_close("large windows measure the noise scale", measured, scale, 0.2 * scale);
     check("one small window is far off", runs[0].largest > 2 * scale);
-    note("The noise scale recommends batches of about {} items.", short_number(measured));
+    note("This noise scale suggests batches of about {} items.", short_number(measured));
 }

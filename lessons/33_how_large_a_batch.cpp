@@ -41,10 +41,10 @@ static double updates_until_a_quarter(int scale, double items) {
 LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     const int scale = setting("items");
 
-    step("We use the items of the lesson what-the-noise-says. Their numbers scatter around 0.");
+    step("We use the items of lesson 32. An item consists of 1000 random numbers around 0.");
     note("Up to a constant, the mean loss of all items is |w|^2 / 2. The gradient of this loss is w.");
     note("The noise scale is R = {} items. We take a batch of {} items and the rate 0.1.", scale, scale);
-    note("A step with the rate e leaves (1 - e)^2 of the loss, and the noise of b items adds e^2 R/b of it.");
+    note("A step of b items with rate e multiplies the loss by (1 - e)^2 + e^2 R/b. Noise causes e^2 R/b.");
     const Tensor w = weights_for(scale);
     const double before = square_of(w);
     code(2);
@@ -68,10 +68,10 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
         sizes.row(items, best, loss_left(scale, items, best), expected, loss_left(scale, items, 0.5));
     }
     check_close("the best losses", sizes.column("loss left"), sizes.column("1 / (1 + b/R)"), 0.023);
-    note("With the rate 0.5, the loss of the small batch grows.");
+    note("With the rate 0.5, a step of the smallest batch increases the loss.");
 
     const double R = scale * 3 / std::log(4.0);  // the mean while the noise scale grows to 4 times `scale`
-    step("We train to a quarter of the first loss. R is 1000 / |w|^2 and grows to {}.", 4 * scale);
+    step("We train until a quarter of the loss is left. R is 1000 / |w|^2, and grows to {}.", 4 * scale);
     note("The mean of R is {}. Each step uses a hundredth of its best rate.", std::lround(R));
     const double S_min = updates_until_a_quarter(scale, 0);  // without noise
     // A batch of b items needs E_min + S_min b items.
@@ -113,5 +113,5 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     code(1);
     for (int k = 0; k < 865; ++k) left *= std::pow(0.95, 1.0 / 64);
     check_close("half is left after 865 updates of one item", left, 0.5, 0.001);
-    note("Then language models also train with batches of 1 (Marek et al. 2025).");
+    note("With such a beta2, language models also train with batches of one item (Marek et al. 2025).");
 }

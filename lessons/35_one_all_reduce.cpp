@@ -7,7 +7,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {  // d
     const int p = setting("ranks");
 
     step("The ranks can add their gradients once in a window, or after each micro-batch.");
-    note("PyTorch's DistributedDataParallel does the second, unless you call no_sync().");
+    note("PyTorch's DistributedDataParallel adds after each micro-batch, unless you call no_sync().");
     code(3);
     const auto once = [](int n, auto& window, auto row, auto v) {
         for (int k = 0; k < n; ++k) window.add(Loss(matmul(row, v)));
@@ -42,14 +42,14 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {  // d
         return sum;
     };
     const int bytes = 3 * sizeof(real), one = by_all(1);  // of one micro-batch, each time
-    note("w has three floats, or {} bytes. Bytes of one all-reduce over {} ranks: {}.", bytes, p, one);
+    note("w has three floats, or {} bytes. Adding w over {} ranks sends {} bytes.", bytes, p, one);
     note("That is 2 (P - 1) = {} times w: P - 1 ranks send parts, and P - 1 ranks get sums.", one / bytes);
 
     ask("bytes", "p", p, "one", one, "right", 8 * one, "own", 8 * bytes, "all", 8 * p * one);
     auto bytes_of = table({"micro-batches", "once, bytes", "each time, bytes"});
     for (const int i : {0, 1, 2, 3})
         bytes_of.row(std::array{1, 2, 8, 16}[i], by_all(2 * i), by_all(2 * i + 1));  // once, each time
-    note("These are the gradients. Counts, and checks that the ranks agree, need a few more bytes.");
+    note("These are the bytes of gradients. Counts, and checks that the ranks agree, need a few more.");
 
     // An update with the micro-batches k for which is_own(k) is true. Returns 1000 weights.
     const auto update = [](const auto& is_own, Sum how, DataParallel<real>* ranks) {
@@ -83,8 +83,8 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {  // d
     };
     const auto fast = compare("fast", AllReduce::fast),
                ordered = compare("rank_order", AllReduce::rank_order);
-    note("fast: MPI chooses the order. rank_order: rank 0, then rank 1, and so on.");
-    note("Other order: the ranks take the micro-batches in turn, not in blocks.");
+    note("fast adds in an order that MPI chooses. rank_order adds rank 0 first, then rank 1, and so on.");
+    note("In the column 'other order', the ranks take the micro-batches in turn, not in blocks.");
     // Each weight is a mean of 24 numbers below 1/2. Both sums round at most 24 times, both divisions once.
     check_close("fast: equal within a bound", fast, alone, roundings(2 * 24 + 2) / 2);
     check_close("rank_order: equal within a bound", ordered, alone, roundings(2 * 24 + 2) / 2);

@@ -16,14 +16,14 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
     const int p = setting("ranks"), m = setting("micro");
     const double before = p - 1;  // stages before the last one
 
-    step("Each of {} layers h = tanh(h W) is a stage and has its own process.", p);
-    note("A stage sends its result to the next stage. The gradient comes back.");
+    step("Each of {} layers h = tanh(h W) is a stage, and runs in its own process.", p);
+    note("A stage sends its result to the next stage, and sends a gradient back to the stage before.");
     code(3);
     const auto losses = on_ranks([&](ProcessGroup& here) {
         Pipe<real> pipe = pipe_of(here, layer(here.rank()), Order::gpipe);
         return pipe.run(1, micro_batch, loss).loss;
     });
-    note("F: forward. B: backward, which takes twice as long. Dot: waiting.");
+    note("F is a forward pass. B is a backward pass, which takes twice as long. A dot means waiting.");
     const Timetable one_batch = Timetable::of(Order::gpipe, p, 1);
     graph("one-batch", say("One batch: {} stages", p), one_batch);
     show("share of the time that a stage waits", one_batch.bubble());
