@@ -7,7 +7,7 @@ LESSON() {
     auto measured = table({"items at once", "MB"});
     measured.row(4, batch_of_4);
     measured.row(1, one_at_a_time);
-    note("On a GPU with less than 14949 MB, an update with four at once ends with 'CUDA out of memory'.");
+    note("On a GPU with less than 14949 MB, four items at once end with 'CUDA out of memory'.");
     note("We draw a line through both measurements: MB = fixed part + items at once x MB per item.");
     code(2);
     const double per_item = (batch_of_4 - one_at_a_time) / (4 - 1.0);
@@ -21,7 +21,7 @@ LESSON() {
     }
     check_close("the line goes through both numbers", {fixed + 4 * per_item, fixed + per_item},
                 {batch_of_4, one_at_a_time}, 1e-9);
-    note("Only the memory for the items becomes smaller. All four items still contribute to the update.");
+    note("With one item at a time, only the memory for items shrinks. The update still uses all four items.");
 
     step("Our batch has six rows of three numbers. w has three weights. The memory is enough for two rows.");
     const Tensor x = toy::rows(), w = toy::weights();
@@ -37,7 +37,7 @@ LESSON() {
     show("three micro-batches", sum, "six rows at once", full);
     check("the two gradients are different", furthest(sum, full) > 0.1);
 
-    step("Here is the training loop with one update. It runs without any error, and changes the weights v.");
+    step("Here is the training loop with one update. The loop reports no error, and changes the weights v.");
     const Tensor v = toy::weights();
     const auto before = v.value().clone();
     code(3);

@@ -42,7 +42,7 @@ LESSON(whole_number("values", "a", 5, 1, 9), whole_number("steps", "doublings x 
     c = b * b;
     d = b * c;
     show("a, b, c, d", {a_is, b.item(), c.item(), d.item()});
-    note("Our own backward pass visits d first: d passes the value of c to b, and the value of b to c.");
+    note("Our own backward pass visits d first: b receives the value of c, and c receives the value of b.");
     const double b_is = b.item(), c_is = c.item();
     code(3);
     double to_a = 0, to_b = c_is, to_c = b_is;  // after the visit of d

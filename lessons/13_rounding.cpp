@@ -107,7 +107,7 @@ LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
     check_equal("one sum: no batch differs", {floats.one_sum, doubles.one_sum}, {0, 0});
     check("separate sums: some batches differ", floats.separate > 0 && doubles.separate > 0);
 
-    step("In every order of additions, |error| <= gamma(B + 2) times the sum of |x|.");
+    step("In every order of additions, the error of a sum is at most gamma(B + 2) times the sum of |x|.");
     note("B numbers x are added. gamma(k) is about k u. u is half the distance from 1 to the next number.");
     code(1);
     const double in_floats = gamma_bound<float>(items + 2), in_doubles = gamma_bound<double>(items + 2);

@@ -5,7 +5,7 @@ LESSON(equal_micro_batches({3, 6})) {
     const Tensor x = toy::rows(), start = toy::weights();
     const int n = setting("micro"), each = 6 / n;  // micro-batches, and rows in each of them
 
-    step("We make one update from {} micro-batches. With a second w, we forget to divide by {}.", n, n);
+    step("We update w with {} micro-batches. For a second copy of w, we forget to divide by {}.", n, n);
     const auto accumulate = [&](const Tensor& w, int divisor) {
         for (const Tensor& micro : split(x, each)) (mean(matmul(micro, w)) / divisor).backward();
     };

@@ -14,7 +14,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     const Tensor a = weight(0.7), b = weight(-0.3);
     const auto gradients = [&] { return std::vector{a.grad().item(), b.grad().item()}; };
 
-    step("Of {} pairs (x, y), two encoders compute z = a x and u = b y. A z must find its pair's u.", items);
+    step("Two encoders map {} pairs (x, y) to z = a x and u = b y. Each z must find its pair's u.", items);
     note("A z is compared with all u of the batch: the loss is a cross entropy over the products z u.");
     code(2);
     const Tensor loss = info_nce(x * a, y * b).mean();
@@ -73,7 +73,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     all.row("b.grad", full[1], micro[1], repaired[1]);
     check_close("repaired = full batch", repaired, full, 1e-6);
 
-    step("cached_backward() makes both passes, for any encoders.");
+    step("cached_backward() makes both passes over the micro-batches, for any encoders.");
     a.zero_grad(), b.zero_grad();
     const auto loss_of_all = [](const auto& encoded) { return info_nce(encoded[0], encoded[1]).mean(); };
     code(3);

@@ -27,7 +27,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
         const std::vector<Items> batches = split(all, 64), micro_batches = split(all, size);
         sizes.row(name, all.count(), batches.size(), batches.back().count(), micro_batches.size());
     }
-    note("An update takes 64 images, or {} micro-batches of {}. The last update has fewer.", n, size);
+    note("An update takes 64 images, or {} x {} images. The last update takes fewer images.", n, size);
 
     ask("how-many-weights");
     Network large = new_network(), micro = new_network();
@@ -81,7 +81,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
     const Weights before_the_tail = train(large, 64);
 
     step("Now train with micro-batches of {} of the same images. An update still has 64 images.", size);
-    note("A printed loss is added up in parts, so its last digit may differ.");
+    note("The printed loss is now added up from micro-batches, so its last digit may differ.");
     train(micro, size);
 
     ask("the-weights");

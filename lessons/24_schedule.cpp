@@ -96,7 +96,7 @@ LESSON() {
     state.save(file.string());
     show("micro-batches in the window", stopped.wrapped.window().micro_batches(), "w.grad", stopped.w.grad());
     show("w", stopped.w);
-    note("In PyTorch, the state_dict() of the model and of the optimizer contain no w.grad.");
+    note("In PyTorch, neither the model's nor the optimizer's state_dict() contains w.grad.");
 
     ask("without-the-gradient");
     code(1);

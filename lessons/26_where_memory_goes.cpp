@@ -98,7 +98,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     step("The picture shows the bytes in use during the update of 64 items.");
     graph("bytes", whole.svg, "", whole.strip);
 
-    step("The article's table for 8 layers of 128 units: 256 items, {} x {}, and 3 segments.", n, 256 / n);
+    step("We make the article's table: 8 layers of 128 units, 256 items, {} x {}, 3 segments.", n, 256 / n);
     Net deep(8, 128);
     const Tensor many = random_items(256, 128);
     update(deep, many, 256);

@@ -73,7 +73,7 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {  // --items is the numb
         cuts.row(n, k, cost.buffers, k + n / k, cost.begun, 2 * n - n / k);
     }
     check_equal("buffers are k + n/k", cuts.column("buffers"), cuts.column("k + n/k"));
-    note("With as many segments as layers, all inputs are kept, and all layers but one run again.");
+    note("With as many segments as layers, all inputs are kept, and all layers except one run again.");
 
     step("The best number of segments is the square root of n. Here are 64 and 100 layers.");
     Tower high(64), higher(100);

@@ -68,7 +68,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     const double solved = (8.0 - 5.0) / (1 / 10.0 - 1 / 20.0), rest = 5 - solved / 20;
     show("tr(Sigma), |G|^2, noise scale", {solved, rest, solved / rest});
 
-    step("Micro-batches of a window: {}, items in each: {}.", n, b);
+    step("Each window has {} micro-batches of {} items.", n, b);
     note("The window measures |g|^2 for two gradients: of the first micro-batch, and of all items.");
     Sgd<real> sgd({w}, {.learning_rate = 0});
     code(3);

@@ -7,7 +7,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {  // d
     const int p = setting("ranks");
 
     step("The ranks can add their gradients once in a window, or after each micro-batch.");
-    note("PyTorch's DistributedDataParallel adds after each micro-batch, unless you call no_sync().");
+    note("PyTorch's DistributedDataParallel adds them after each micro-batch, unless you call no_sync().");
     code(3);
     const auto once = [](int n, auto& window, auto row, auto v) {
         for (int k = 0; k < n; ++k) window.add(Loss(matmul(row, v)));
@@ -42,7 +42,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {  // d
         return sum;
     };
     const int bytes = 3 * sizeof(real), one = by_all(1);  // of one micro-batch, each time
-    note("w has three floats, or {} bytes. Adding w over {} ranks sends {} bytes.", bytes, p, one);
+    note("w has three floats, or {} bytes. Adding up w.grad of {} ranks sends {} bytes.", bytes, p, one);
     note("That is 2 (P - 1) = {} times w: P - 1 ranks send parts, and P - 1 ranks get sums.", one / bytes);
 
     ask("bytes", "p", p, "one", one, "right", 8 * one, "own", 8 * bytes, "all", 8 * p * one);

@@ -106,6 +106,6 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
         const std::vector<real> start = layer(s).value().to_vector(), one = alone.weights()[s];
         steps.row(s, distance(updated[s], start), distance(one, start), updated[s][0], one[0]);
     }
-    note("The word alone means: one process with all layers.");
+    note("In this table, alone means one process with all layers.");
     check_equal("all weights have the same bits", joined(updated), joined(alone.weights()));
 }
