@@ -98,7 +98,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     check_close("1 - 0.9^4 and 1 - 0.9^(4 N)", late.column("moving average of 1"),
                 {1 - std::pow(0.9, 4), 1 - std::pow(0.9, 4 * n)}, roundings(16 * n));  // 4 in each change
 
-    step("A window makes these steps only once per update, in finish(). Here are four updates of the toy.");
+    step("A window clips, steps and averages once per update, in finish(). Here are 4 updates of the toy.");
     std::vector<std::vector<double>> all;
     auto trained = table({"micro-batches", "w", "moving average of w"});
     for (const int number_of : {1, 3, 6}) {
