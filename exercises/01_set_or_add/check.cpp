@@ -46,12 +46,13 @@ const exercise::Add add(
      .minutes = 5,
      .lesson = "the-diamond",
      .hints = {"With Write::set, to.dst can contain NaN. What is 0 * NaN?",
-               "The loop needs two cases. Compare to.how with Write::set. Only one of the two cases may read "
-               "the old number in to.dst[i].",
-               "First compute the part: the factor times dy[i]. With Write::set, assign the part to "
-               "to.dst[i]. With Write::add, increase to.dst[i] by the part."},
-     .why = "The first part of a gradient overwrites the old numbers in memory, and each later part is "
-            "added. Therefore, the engine does not need to fill the gradient with zeros first."},
+               "The loop needs two cases: to.how is Write::set or Write::add. Only one of the two cases may "
+               "read the old number in to.dst[i].",
+               "First compute the contribution to the gradient: the factor times dy[i]. With Write::set, "
+               "assign this product to to.dst[i]. With Write::add, increase to.dst[i] by this product."},
+     .why =
+         "The first contribution to a gradient overwrites the old numbers in memory, and each later "
+         "contribution is added. Therefore, the engine does not need to fill the gradient with zeros first."},
     examine, answers);
 
 }  // namespace

@@ -1,18 +1,18 @@
 // Write: a backward function that overwrites or adds.
 //
-// A value that is used in several places gets one part of its gradient from each place. The gradient is
-// the sum of these parts. You write the backward function of y = factor * x, which computes one part of
-// the gradient of x. The numbers of this part are factor * dy[i], where dy is the gradient of y.
+// A value that is used in several places gets one contribution to its gradient from each place. The
+// gradient is the sum of these contributions. You write the backward function of y = factor * x. It computes
+// one contribution to the gradient of x: the numbers factor * dy[i], where dy is the gradient of y.
 //
-// The function writes the gradient to the vector to.dst, which has as many numbers as dy. to.how says how:
+// The function writes to the vector to.dst, which has as many numbers as dy. to.how has one of two values:
 //
-//     Write::set   This is the first part: overwrite to.dst. Its old numbers mean nothing and can be NaN.
-//     Write::add   to.dst contains earlier parts: add this part to them.
+//     Write::set   This is the first contribution: overwrite to.dst. Its old numbers can be NaN.
+//     Write::add   to.dst contains the sum of earlier contributions: add this contribution to the sum.
 //
 // Example: factor is 3, dy is [1 2], and to.dst is [10 30]. Then to.dst becomes [3 6] with Write::set,
 // and [13 36] with Write::add.
 //
-// The question: may your code read to.dst[i] in both cases?
+// The question: may your code read the old number in to.dst[i] in both cases, Write::set and Write::add?
 //
 // Given:
 //     using Numbers = std::vector<double>;

@@ -221,7 +221,8 @@ const exercise::Add add_to_the_course(
          {"In y = a * b, which number does the backward function read from y, and which number does it add "
           "to the gradient of each input?",
           "Copy add() for multiply() and tanh_of(), and change two places: the value of y, and the lines "
-          "with +=. Let backward() keep the waiting nodes in a std::map<int, Value>, with their ids as keys.",
+          "with +=. Let backward() keep the waiting nodes in a std::map<int, Value>, with the nodes' ids as "
+          "keys.",
           "In backward(): set y->gradient, then put y into the map. While the map is not empty, take out "
           "the node with the largest id, which is the last node of the map. If the node has inputs, call "
           "its backward function and put its inputs into the map."},

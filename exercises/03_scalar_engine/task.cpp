@@ -11,10 +11,10 @@
 // add() is complete, and shows the parts of an operation. Its backward function captures a and b by value ([a, b],
 // not [&]), because it runs after add() has returned. The other functions are your task.
 //
-//   multiply   Each input gets the gradient of the output, times the other input.
+//   multiply   The gradient of each input grows by the gradient of the output times the other input.
 //   tanh_of    std::tanh(x->value) computes y. The derivative of y = tanh(x) is 1 - y * y.
 //   backward   Set the gradient of y to 1. Visit the nodes from the newest to the oldest, each node once (exercise
-//              newest-first), and call node->backward(*node) at each node that has inputs. Gradients add, so a second
+//              newest-first), and call node->backward(*node) at each node that has inputs. Gradients add up: a second
 //              backward() adds to the gradients of the leaves.
 #include "given.hpp"
 

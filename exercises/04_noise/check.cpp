@@ -55,10 +55,11 @@ const exercise::Add add(
     {.title = "the variance of one item, from the micro-batches",
      .minutes = 10,
      .lesson = "why-a-large-batch",
-     .hints = {"One item has the variance 12. Which variance does a mean over 4 items have, and how do you "
-               "get from that number back to 12?",
-               "The missing step is in the last line. `squares` divided by N - 1 is the variance of a mean "
-               "over `size` items. The variance of one item is larger by a factor that you know.",
+     .hints = {"The variance of one item is 12. What is the variance of a mean over 4 of these items, and "
+               "how do you get from this variance back to 12?",
+               "The missing step is in the last line. If there are N means, `squares` divided by N - 1 is "
+               "the variance of a mean over `size` items. The variance of one item is larger by a factor "
+               "that you know.",
                "Divide `squares` by the number of means minus 1, and multiply the result by `size`."},
      .why = "A mean over b items has 1/b of the variance of one item. The noise of one item is therefore b "
             "times the variance of the micro-batches' means. The noise and the squared gradient together "

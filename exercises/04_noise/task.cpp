@@ -5,8 +5,8 @@
 // has a mean gradient over `size` items. These N means differ from each other because of the noise. (A
 // gradient is a single number here.)
 //
-// A mean over b items has 1/b of the variance of one item. Subtract the mean of the N means from each of
-// them: these N differences add up to 0, so only N - 1 of the differences are independent.
+// A mean over b items has 1/b of the variance of one item. Subtract the mean of the N means from each
+// mean: these N differences add up to 0, so only N - 1 of the differences are independent.
 //
 // Return an estimate of the variance of ONE item. The estimate must be right on average. The code below
 // computes `squares`, the sum of the squared differences. The last step is missing.

@@ -12,7 +12,7 @@ from terminal_driver import RUNNER, clean_environment, run_tests
 HEADING = "what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion"
 SIX = ("b", "6", "6 is the number of rows, and each mean has divided by 2 of them.")
 TWO = ("c", "2", "That is what each mean has been divided by.")
-NOT_DIVIDED = "exercise\tdivide\t\twrong\tnot_divided\t\tNothing was divided.\t"
+NOT_DIVIDED = "exercise\tdivide\t\twrong\tnot_divided\t\tYou do not divide the losses.\t"
 
 
 def tried(how, which="", given="", sentence=""):
@@ -54,7 +54,7 @@ def test_most_frequent_mistake_is_first():
         said = " ".join(result.stdout.split())
         assert result.returncode == 0 and result.stderr == "", result
         places = [said.index(words) for words in ("3 learners", "2 of 3 divide, question 1 By which number?", f'"6": {SIX[2]}', "1 of 1 exercise divide",
-                                                  "Nothing was divided.", "1 of 3 divide, question 1", f'"2": {TWO[2]}', "wrote ")]
+                                                  "You do not divide the losses.", "1 of 3 divide, question 1", f'"2": {TWO[2]}', "wrote ")]
         assert places == sorted(places), said
         assert all(len(line) <= 80 for line in result.stdout.splitlines()[:-1])
 

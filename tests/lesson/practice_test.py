@@ -97,7 +97,7 @@ def test_a_known_mistake_is_explained(build):
         result = learner.run("check", "divide")
         assert result.returncode == 1, result
         said = words_of(result.stdout)
-        assert "Nothing was divided" in said and "[-1.0608 0.0620 -1.8375]" in said and "[-0.3536 0.0207 -0.6125]" in said, said
+        assert "You do not divide the losses" in said and "[-1.0608 0.0620 -1.8375]" in said and "[-0.3536 0.0207 -0.6125]" in said, said
         assert "3 times too large" in said and "1 of 8 cases is right (seed 0)" in said, said
         assert learner.log() == ["divide wrong not_divided"]
         as_json = json.loads(learner.run("check", "divide", "--json").stdout)
@@ -377,7 +377,7 @@ def test_json_has_one_object_for_each_command(build):
             lines = learner.run(*words, "--json").stdout.splitlines()
             assert len(lines) == 1 and json.loads(lines[0])["slug"] == "divide" and json.loads(lines[0])[key], (words, lines)
         quiet = learner.run("check", "divide", "--quiet").stdout
-        assert "Nothing was divided" in quiet and "your w.grad" not in quiet, quiet
+        assert "You do not divide the losses" in quiet and "your w.grad" not in quiet, quiet
 
 
 def test_watch_requires_a_terminal(build):
@@ -393,7 +393,7 @@ def test_watch_checks_each_saved_version(build):
         learner.run("check", "divide")
         right = head(learner, "divide") + learner.answer("divide")
         with Terminal([*RUNNER, "check", "divide", "--watch"], **learner.environment) as terminal:
-            terminal.expect("Nothing was divided")
+            terminal.expect("You do not divide the losses")
             terminal.expect("watching")
             learner.write("divide", right.replace("/ parts", "/ size "))
             terminal.expect("But you divide by the number of rows")

@@ -300,7 +300,7 @@ def test_done_requires_answers_and_checks(sample):
         course.run("run", "all")
         course.run("run", "divide", "--plain")
         assert course.answers() == [], "a lesson without a learner is not recorded"
-        course.set(7, "divide", "quit", ("1", "wrong", "b", "Nothing was divided."))
+        course.set(7, "divide", "quit", ("1", "wrong", "b", "You do not divide the losses."))
         course.at_terminal("run", "7")
         assert course.done() == [], "a lesson left early is not done"
         course.set(7, "divide", "ok", ("1", "right", "a", ""), ("2", "skipped", "", ""))
@@ -324,9 +324,9 @@ def test_done_requires_answers_and_checks(sample):
 
 def test_answers_are_written_as_they_are_documented(sample):
     with Course(THREE[0]) as course:
-        course.set(7, "divide", "ok", ("1", "wrong", "b", "Nothing was divided."), ("1", "right", "a", ""), ("2", "skipped", "", ""))
+        course.set(7, "divide", "ok", ("1", "wrong", "b", "You do not divide the losses."), ("1", "right", "a", ""), ("2", "skipped", "", ""))
         course.at_terminal("run", "7")
-        assert course.answers() == [["question", "divide", "1", "wrong", "b", "text", "Nothing was divided.", "Which?"],
+        assert course.answers() == [["question", "divide", "1", "wrong", "b", "text", "You do not divide the losses.", "Which?"],
                                     ["question", "divide", "1", "right", "a", "text", "", "Which?"],
                                     ["question", "divide", "2", "skipped", "", "", "", "Which?"]]
         course.set(7, "divide", "ok", ("2", "right", "a", ""))
