@@ -55,8 +55,8 @@ const exercise::Add add(
     {.title = "the variance of one item, from the micro-batches",
      .minutes = 10,
      .lesson = "why-a-large-batch",
-     .hints = {"The variance of one item is 12. What is the variance of a mean over 4 of these items, and "
-               "how do you get from this variance back to 12?",
+     .hints = {"The variance of one item is 12. How large is the variance of a mean over 4 of these items, "
+               "and how do you get from this variance back to 12?",
                "The missing step is in the last line. If there are N means, `squares` divided by N - 1 is "
                "the variance of a mean over `size` items. The variance of one item is larger by a factor "
                "that you know.",

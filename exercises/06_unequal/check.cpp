@@ -46,16 +46,17 @@ const exercise::Add add(
      .minutes = 5,
      .lesson = "unequal",
      .hints =
-         {"In the mean of its micro-batch, a row has the weight 1 / (rows of the micro-batch). In the mean "
-          "over all rows, its weight must be 1 / (all rows). Which factor turns the first number into the "
-          "second?",
+         {"In the mean of its micro-batch, a row has the weight 1 / (number of rows in the micro-batch). In "
+          "the mean over all rows, its weight must be 1 / (number of all rows). Which factor turns the first "
+          "weight into the second?",
           "Count all rows first, in a separate loop. Then change the line with backward(): the weight of a "
           "micro-batch is a quotient of two numbers of rows. The quotient of the integers 4 and 6 is 0 in "
           "C++.",
           "If a micro-batch has b of all B rows, its weight is b / B. Convert b to double first, and "
-          "multiply each loss by the weight. (Or use sum() instead of mean(), and divide each loss by B.)"},
+          "multiply the loss of each micro-batch by its weight. (Or use sum() instead of mean(), and divide "
+          "each loss by B.)"},
      .why = "A mean of means is the mean over all rows only if all micro-batches have the same size. If a "
-            "micro-batch with b of all B rows has the weight b / B, each row counts the same."},
+            "micro-batch with b of all B rows has the weight b / B, each row has the same weight 1 / B."},
     examine, answers);
 
 }  // namespace

@@ -10,7 +10,8 @@
 // At the end, w.grad() must be the gradient of the mean over all rows of all micro-batches. Each ROW must
 // count the same, for any number of micro-batches of any sizes.
 //
-// The question: which part of the mean over all six rows comes from the micro-batch of four rows?
+// The question: which weight must the mean of the micro-batch of four rows have in the mean over all six
+// rows?
 //
 // Given:
 //     micro.shape()[0]       // the number of rows of micro, an integer

@@ -61,12 +61,14 @@ const exercise::Add add(
      .lesson = "the-tail",
      .hints = {"At the end of an epoch, which of sum, items and micros can be larger than 0, and what must "
                "each policy do with them?",
-               "Write the code after the inner loop. With carry, nothing happens. With scale, a tail makes "
-               "an update. With scale and with drop, all three numbers start again at 0.",
-               "If the policy is carry, do nothing. If it is scale and micros > 0, push sum / items. With "
-               "scale and with drop, set sum, items and micros to 0 at the end."},
-     .why = "Divide each update by the number of items in its window, also in the tail. Then each item "
-            "counts the same. A tail that no policy handles leaks into the first update of the next epoch."},
+               "Write the missing code after the inner loop. With Policy::carry, do nothing. With "
+               "Policy::scale, a tail makes an update. With Policy::scale and Policy::drop, sum, items and "
+               "micros start again at 0.",
+               "If the policy is carry, do nothing. If the policy is scale and micros > 0, append sum / "
+               "items to gradients. With scale and with drop, set sum, items and micros to 0 at the end."},
+     .why = "Each update divides a sum of gradients by the number of items in this sum, also in the tail. "
+            "Then each item counts the same. A tail that no policy handles leaks into the first update of "
+            "the next epoch."},
     examine, answers);
 
 }  // namespace

@@ -3,12 +3,13 @@
 // Four micro-batches make one update, and an epoch has ten micro-batches. At the end, two micro-batches are
 // left over. They are the tail of the epoch, and a policy decides what happens to the tail:
 //
-//     Policy::scale   The tail makes its own update, divided by the number of items in the tail.
+//     Policy::scale   The tail makes its own update: its sum, divided by the number of its items.
 //     Policy::drop    The tail makes no update and is lost.
 //     Policy::carry   The tail waits, and the next epoch completes its window. The last epoch's tail is lost.
 //
 // Return the gradients of all updates, in the order of the updates. Each gradient is the mean over the ITEMS
-// of its window. (Micro-batches can have different numbers of items.) The end of an epoch is missing below.
+// of its window. (Micro-batches can have different numbers of items.) The code for the end of an epoch is
+// missing below.
 // Example: with windows of 2 micro-batches, the epoch {2, 2} {4, 2} {9, 1} gives the gradient
 // (2 + 4) / (2 + 2) = 1.5, and its tail gives 9 / 1 = 9 with Policy::scale.
 //

@@ -160,15 +160,17 @@ const exercise::Add add_to_the_course(
     {.title = "a window that accumulates, which trains a linear regression",
      .minutes = 20,
      .lesson = "the-tail",
-     .hints = {"By which number must the gradient be divided, and why is this number not yet known in add()?",
-               "add() calls backward() for the sum of the row losses and counts the rows. finish() makes one "
-               "sgd_step. With Reduction::mean, divide the rate by the number of rows.",
-               "epoch(): while rows are left, begin a window; add up to `micros` micro-batches, each from "
-               "`from` to std::min(from + micro_rows, rows); finish the window and count the update."},
-     .why =
-         "You have written an accumulating window. It divides once, by the number of rows that it has "
-         "accumulated, so unequal micro-batches and the tail need no special case. tally's Window does the "
-         "same."},
+     .hints =
+         {"With Reduction::mean, by which number must the gradient be divided, and why does add() not yet "
+          "know this number?",
+          "add() calls backward() for the sum of the row losses and counts the rows. finish() makes one "
+          "sgd_step. With Reduction::mean, divide the learning rate by the number of rows in the window.",
+          "In epoch(), while rows are left: call begin(), call add() for at most `micros` micro-batches, "
+          "call finish(), and count the update. Each micro-batch begins at row `from` and ends before row "
+          "std::min(from + micro_rows, rows)."},
+     .why = "You have written an accumulating window. This window divides the gradient once, by the number "
+            "of rows that it has accumulated, so unequal micro-batches and the tail need no special case. "
+            "tally's Window does the same."},
     examine, answers);
 
 }  // namespace

@@ -43,11 +43,11 @@ const exercise::Add add(
     {.title = "the two gradients of a matrix product",
      .minutes = 10,
      .lesson = "arrays",
-     .hints = {"If a[i][l] grows by a small h, which numbers of y change, and by how much does each of them "
-               "change?",
+     .hints = {"In y = a b, which numbers of y change if a[i][l] grows by a small h, and by how much does "
+               "each of them change?",
                "The gradient of a has as many rows as dy, and the gradient of b has as many columns as dy. "
-               "This tells you whether dy is the left or the right factor. The other factor is a transposed "
-               "operand.",
+               "These shapes tell you whether dy is the left or the right factor of each gradient. The other "
+               "factor is a transposed operand.",
                "The gradient of a is dy times the transposed b. The gradient of b is the transposed a times "
                "dy."},
      .why = "If a[i][l] grows by h, y[i][j] grows by h * b[l][j] for every j, so the gradient of a is dy "

@@ -65,18 +65,19 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
     });
 }
 
-const exercise::Add add({.title = "an operation with a gradient, checked against finite differences",
-                         .minutes = 10,
-                         .lesson = "arrays",
-                         .hints = {"The task states the derivative, and the chain rule multiplies it by dy. "
-                                   "Which parts of this product are missing in the line with dx[i]?",
-                                   "Three parts are missing in the line with dx[i]: an absolute value, a "
-                                   "square, and dy. The numbers of dy are in dy.to_vector().",
-                                   "Before the loop, get the numbers of dy. With d = 1 + std::abs(dx[i]), "
-                                   "the new dx[i] is the i-th number of dy divided by d * d."},
-                         .why = "A backward function returns dy times the derivative, for positive and "
-                                "negative x. gradcheck multiplies the operation's result by random numbers, "
-                                "so dy is not 1. It therefore finds a backward function that ignores dy."},
-                        examine, answers);
+const exercise::Add add(
+    {.title = "an operation with a gradient, checked against finite differences",
+     .minutes = 10,
+     .lesson = "arrays",
+     .hints = {"The task states the derivative of softsign, and the chain rule multiplies this derivative by "
+               "dy. How does the line with dx[i] differ from this product?",
+               "The line with dx[i] needs three changes: take the absolute value of x, square the "
+               "denominator, and multiply by dy. The numbers of dy are in dy.to_vector().",
+               "Before the loop, copy the numbers of dy to a vector. With d = 1 + std::abs(dx[i]), the new "
+               "dx[i] is the i-th number of dy divided by d * d."},
+     .why = "A backward function returns dy times the derivative, for positive and negative x. gradcheck "
+            "multiplies the operation's result by random numbers, so dy is not 1. Therefore, gradcheck finds "
+            "a backward function that ignores dy."},
+    examine, answers);
 
 }  // namespace

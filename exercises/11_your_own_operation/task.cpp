@@ -8,7 +8,7 @@
 // forward is right. In backward, the line with dx[i] is wrong. The check compares your gradient with finite
 // differences. Example: for x = [0 1 3] and dy = [1 2 -2], the gradient of x is [1 0.5 -0.125].
 //
-// The question: which parts of the product of dy and the derivative are missing in the line with dx[i]?
+// The question: how does the line with dx[i] differ from dy times the derivative?
 //
 // Given:
 //     std::vector<double> dy.to_vector()  // the numbers of dy, as many as x has

@@ -107,10 +107,9 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         for (const Tensor& micro : split(x, size)) (mean(matmul(micro, w)) / parts).backward();
         look.equal("gradient of w", exercise::as_numbers(weight->gradient), exercise::gradient_of(w));
         // tally's order of additions in a product determines the bits (docs/architecture.md).
-        look.same_bits(
-            "gradient of w", weight->gradient, w.grad().to_vector(),
-            "Your gradient is right except for rounding, but its bits differ from tally's. Add each product "
-            "directly to the existing gradient, in the order of the rows.");
+        look.same_bits("gradient of w", weight->gradient, w.grad().to_vector(),
+                       "Your gradient is right except for rounding, but its bits differ from tally's. Add "
+                       "each product directly to the existing gradient, in the order of the rows of a.");
     };
     for (const int size : {6, 2, 3, 1}) {
         look.with("the six rows, " + std::to_string(size) + " in a micro-batch, losses divided");
@@ -147,16 +146,17 @@ const exercise::Add add_to_the_course(
     {.title = "an array engine from scratch, with the same bits",
      .minutes = 60,
      .lesson = "arrays",
-     .hints = {"Which order of visits does exercise newest-first need, and which two products are the "
-               "gradients in exercise matmul?",
+     .hints = {"In which order does backward visit the nodes in exercise newest-first, and which two "
+               "products are the gradients of a matrix product in exercise matmul?",
                "Write mean and divide first, because they look like add(). Then write backward with a "
-               "std::map<int, Value> of the waiting nodes, with their ids as keys. Write matmul last: "
+               "std::map<int, Value> of the waiting nodes, with the nodes' ids as keys. Write matmul last: "
                "forward has three loops, and the rule of matmul has the same three loops.",
-               "backward: set the gradient of y to 1. While nodes wait, remove the one with the largest id. "
-               "If it has inputs, call its rule, clear its gradient, and let its inputs wait. In matmul's "
-               "rule, each i, k and j adds one product to the gradient of a and one to the gradient of b."},
-     .why = "You have written an engine. tally works in the same way and computes the same bits. It also has "
-            "more operations, counts the memory, and supports a second device."},
+               "In backward(): set the gradient of y to 1. While nodes wait, remove the node with the "
+               "largest id. If this node has inputs, call its rule, clear its gradient, and put its inputs "
+               "into the map. In the rule of matmul, the inner loop adds one product to the gradient of a "
+               "and one product to the gradient of b."},
+     .why = "You have written an engine. tally works in the same way and computes the same bits. tally also "
+            "has more operations, counts the memory that arrays use, and supports a second device."},
     examine, answers);
 
 }  // namespace

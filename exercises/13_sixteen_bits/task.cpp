@@ -4,16 +4,17 @@
 // a gradient that is accumulated in bfloat16 over many micro-batches stops in the same way.
 //
 // Kahan's method keeps a second number, to.lost: the amount that rounding has taken from the sum. Each call
-// first adds the old to.lost to x. The sum should grow by the result, but rounding makes the sum grow by a
-// different amount. The new to.lost is the difference of these amounts: positive if the sum is too small.
+// first adds the old to.lost to x. The sum should grow by the result of this addition, but rounding makes
+// the sum grow by another amount. The new to.lost is the difference of the result and this amount: it is
+// positive if the sum is too small.
 //
 // Example: the sum is 256 and x is 1. The sum stays 256, and to.lost becomes 1. In the next call x is 1
 // again. The sum should grow by 2, so it becomes 258, and to.lost becomes 0.
 //
-// Compute the new sum with bf16(...). Everything else may be a float. The check rounds both members of
+// Compute the new sum with bf16(...). All other numbers may be floats. The check rounds both members of
 // Sum to bfloat16 after each call.
 //
-// The question: by how much does the sum really grow in this call?
+// The question: by how much does the sum really grow in one call of add()?
 //
 // Given:
 //     struct Sum { float sum = 0, lost = 0; };

@@ -53,14 +53,15 @@ const exercise::Add add(
     {.title = "a masked mean over ragged rows",
      .minutes = 10,
      .lesson = "mean-sum-token",
-     .hints = {"One micro-batch has ten tokens, and another has a thousand. In the mean of their two means, "
-               "how much does one token of each micro-batch count?",
-               "Look at the line that sets sum and tokens to 0, and at the line with the first division. The "
-               "sum and the number of tokens must be those of the whole window.",
-               "Declare the sum and the number of tokens before all loops, and divide once after all loops. "
-               "If the number is 0, return 0."},
-     .why = "A window needs one sum, one number of tokens, and one division at the end. Then each token that "
-            "counts has the same weight, and a micro-batch without tokens is not a special case."},
+     .hints = {"One micro-batch has ten tokens, and another has a thousand. In the mean of the two "
+               "micro-batches' means, which weight does one token of each micro-batch have?",
+               "Look at the line that sets sum and tokens to 0, and at the line with the first division. You "
+               "need the sum and the number of tokens of the whole window, not of one micro-batch.",
+               "Declare the sum and the number of tokens before all loops, and divide the sum once, after "
+               "all loops. If the number of tokens is 0, return 0."},
+     .why =
+         "A window needs one sum of gradients, one number of tokens, and one division at the end. Then each "
+         "token that counts has the same weight, and a micro-batch without tokens is not a special case."},
     examine, answers);
 
 }  // namespace

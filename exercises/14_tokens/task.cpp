@@ -6,12 +6,12 @@
 //
 // Return the gradient of this mean, or 0 if no token counts. The code below computes the mean of each
 // micro-batch, and then the mean of these means. Large training libraries contained this
-// mistake for years. It was found in October 2024.
+// mistake for years. The mistake was found in October 2024.
 //
 // Example: the four tokens of one micro-batch have the gradients 1 2 3 6, and the only token of another
 // has the gradient 8. The right result is 20 / 5 = 4. The code below returns (3 + 8) / 2 = 5.5.
 //
-// The question: by which number must each gradient be divided?
+// The question: by which number must the gradient of each token be divided?
 //
 // Given:
 //     struct Row {
