@@ -56,13 +56,14 @@ const exercise::Add add(
      .minutes = 10,
      .lesson = "once-per-update",
      .hints = {"Which of the five steps gives the same result if you do it in N parts?",
-               "Only the mean can be computed in parts. Declare g before the loop, and move all lines that "
+               "Only the mean can be computed in N parts. Declare g before the loop, and move all lines that "
                "do not belong to the mean after the loop.",
-               "Numbers g(state.w.size()) starts with zeros. In the loop over the micro-batches, add "
-               "micro[i] divided by the number of micro-batches. After the loop, do the penalty, the clip, "
-               "momentum and the step, each once."},
-     .why = "You can compute a mean in parts, but not a clip, momentum or a penalty. Do these once for each "
-            "update, in the order mean, penalty, clip, momentum, step. A Window does the same."},
+               "`Numbers g(state.w.size())` is a vector of zeros. In the loop over the micro-batches, add "
+               "micro[i], divided by the number of micro-batches, to g[i]. After the loop, apply the "
+               "penalty, the clip and momentum once, and change the weights once."},
+     .why = "You can compute a mean in parts, one for each micro-batch, but not a clip, momentum or a "
+            "penalty. Do each step once for each update, in the order mean, penalty, clip, momentum, step. A "
+            "Window does the same."},
     examine, answers);
 
 }  // namespace

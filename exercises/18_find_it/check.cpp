@@ -94,19 +94,15 @@ const exercise::Add add(
      .lesson = "once-per-update",
      .hints =
          {"Which numbers should each function return for a small example of two micro-batches, and which "
-          "numbers "
-          "does it return?",
-          "loss_in_the_log divides twice. updates_of rounds down. token_mean is a mean of means. rate_at "
-          "counts "
-          "micro-batches instead of updates. clipped treats each number separately.",
-          "loss_in_the_log: the sum alone. updates_of: round up. token_mean: one division at the end. "
-          "rate_at: "
-          "the exponent is micro / micro_batches, in whole numbers. clipped: one factor for all numbers."},
-     .why = "Real training programs had each of these bugs. None of them causes an error: the loss falls, "
-            "but more "
-            "slowly than it could. A comparison finds them: train with the same data once as one batch and "
-            "once as "
-            "micro-batches, in double."},
+          "numbers does the given function return?",
+          "loss_in_the_log divides by N a second time. updates_of rounds down. token_mean returns a mean of "
+          "means. rate_at counts micro-batches instead of updates. clipped limits each number separately.",
+          "loss_in_the_log: return only the sum. updates_of: round up. token_mean: divide only once, at the "
+          "end. rate_at: use the exponent micro / micro_batches, in whole numbers. clipped: multiply all "
+          "numbers by one factor."},
+     .why = "Real training programs had each of these bugs. None of the bugs causes an error: the loss "
+            "falls, but more slowly than it could. To find them, train in double with the same data, once as "
+            "one batch and once as micro-batches, and compare the results."},
     examine, answers);
 
 }  // namespace

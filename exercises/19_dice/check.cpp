@@ -48,12 +48,13 @@ const exercise::Add add(
      .minutes = 10,
      .lesson = "when-it-lies",
      .hints = {"d loss / d p contains I and D. Over which pixels do you compute these two sums?",
-               "Look at the braces of the loop over micro-batches. The gradients need complete sums, so "
-               "write two loops over the micro-batches.",
-               "Declare I and D before the first loop, so that they are 0 only once. Close the first loop "
-               "after the sums. Compute the gradients in a second loop over the micro-batches."},
-     .why = "Micro-batches need only two numbers of each other, I and D. A first pass without a graph "
-            "computes them, and a second pass computes exact gradients. The price is one more forward pass."},
+               "Look at the braces of the loop over micro-batches. The gradients need the complete sums I "
+               "and D, so write two loops over the micro-batches.",
+               "Declare I and D before the first loop, so that I and D start at 0 only once. Close the first "
+               "loop after the sums. Compute the gradients in a second loop over the micro-batches."},
+     .why = "A micro-batch needs only two numbers from the other micro-batches: their parts of I and D. A "
+            "first pass without a graph computes I and D, and a second pass computes exact gradients. The "
+            "price is one more forward pass."},
     examine, answers);
 
 }  // namespace

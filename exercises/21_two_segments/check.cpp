@@ -73,14 +73,14 @@ const exercise::Add add(
      .minutes = 15,
      .lesson = "checkpointing",
      .hints =
-         {"While the second half goes backward, does it read the results of the layers in the first half?",
-          "The first half runs twice: first in a block with NoGrad, for its last value only, and again with "
-          "a graph, after the backward of the second half.",
-          "Declare Tensor middle before the block, and assign it a parameter(...) there. Call backward on "
-          "the mean of the second half, which starts from middle. Then multiply the first half's result, "
-          "recomputed, by constant(middle.grad()), and call backward on the sum."},
-     .why = "At no time did you keep the results of both halves. The price is one more forward pass of the "
-            "first half. checkpoint() does this for any function and any number of segments."},
+         {"Does the backward pass of the second half read the results of the layers in the first half?",
+          "The first half runs twice. Run it first in a block with NoGrad, to compute only its last result. "
+          "Run it again with a graph, after the backward pass of the second half.",
+          "Declare Tensor middle before the block with NoGrad, and assign a parameter(...) to middle in this "
+          "block. Call backward on the mean of the second half's result. Then recompute the first half, "
+          "multiply its result by constant(middle.grad()), and call backward on the sum of the products."},
+     .why = "You never kept the results of both halves at the same time. The price is one more forward pass "
+            "of the first half. checkpoint() does this for any function and any number of segments."},
     examine, answers);
 
 }  // namespace

@@ -114,7 +114,7 @@ bool same_pass(exercise::AnswerTest& look, const Functions& yours, DeepChain& ch
         if (!look.equal(name, exercise::gradient_of(chain.w[i]), exercise::gradient_of(plain_w[i])) ||
             !look.same_bits(
                 name, chain.w[i].grad().to_vector(), plain_w[i].grad().to_vector(),
-                "The gradient is right to rounding only. Send the gradient with sum(h * constant(g))."))
+                "The gradient is right except for rounding. Send the gradient with sum(h * constant(g))."))
             return false;
     }
     return true;
@@ -156,8 +156,8 @@ void examine_training(exercise::AnswerTest& look, const Functions& yours) {
     look.trained(fmt::format(
         "Your chain has trained {} layers in {} segments with at most {:.0f} arrays at the same time instead "
         "of {:.0f}: "
-        "the loss fell from {:.3f} to {:.3f} in {} updates, and each gradient had the bits of the plain "
-        "chain.",
+        "the loss fell from {:.3f} to {:.3f} in {} updates, and each gradient had the same bits as in "
+        "the plain chain.",
         chain.w.size(), chain.segments, most.arrays, most.plain_arrays, first_loss, pass.loss, updates));
 }
 
@@ -184,18 +184,17 @@ const exercise::Add add_to_the_course(
     {.title = "a chain with checkpoints, which trains within a budget",
      .minutes = 25,
      .lesson = "checkpointing",
-     .hints = {"Which arrays does backward() need before it can recompute a segment?",
-               "forward() runs each segment with layers() and keeps h.value() before it. backward() goes "
-               "through the "
-               "segments from the last to the first, and keeps one gradient between two segments.",
-               "For each segment, from the last one: input = parameter(...) of its kept array; h = its "
-               "layers from "
-               "input; backward() of the loss, or of the sum of h times the kept gradient; then input.grad() "
-               "is the "
-               "gradient for the segment before it."},
-     .why = "You have written checkpointing. The price is one more forward, and the memory falls from n "
-            "arrays to "
-            "about k + n / k. tally's checkpoint() does the same for any function."},
+     .hints =
+         {"Which arrays does backward() need before it can recompute a segment?",
+          "forward() keeps h.value() before each segment, and runs the segment with layers(). backward() "
+          "goes through the segments from the last to the first, and passes one gradient from each segment "
+          "to the segment before it.",
+          "Begin with the last segment. Make the kept array of a segment a parameter, input, and run the "
+          "layers of the segment from input to h. Call backward() on the loss, or on the sum of h times the "
+          "gradient of the next segment's input. Then input.grad() is the gradient for the segment before."},
+     .why = "You have written checkpointing. The price is one more forward pass. With n layers in k "
+            "segments, the memory falls from n arrays to about k + n / k. tally's checkpoint() does the same "
+            "for any function."},
     examine, answers);
 
 }  // namespace

@@ -65,8 +65,10 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         for (std::size_t i = 0; i < given.size(); ++i)
             ascending = ascending && given[i] > (i == 0 ? 0 : given[i - 1]) &&
                         given[i] < static_cast<int>(kept.size());
-        if (!look.holds(ascending, "your cuts " + exercise::written(exercise::as_numbers(given)) +
-                                       " must be numbers of layers after the first, in ascending order"))
+        if (!look.holds(
+                ascending,
+                "your cuts " + exercise::written(exercise::as_numbers(given)) +
+                    " must be in ascending order, and must be numbers of layers after the first layer"))
             return;
         const Chain chain(kept);
         const double saved = chain.saved(given);
@@ -92,15 +94,15 @@ const exercise::Add add(
     {.title = "segments of unequal layers, measured in bytes and in recomputed layers",
      .minutes = 15,
      .lesson = "checkpointing",
-     .hints = {"Which layers run only once? How can you get more of them?",
+     .hints = {"Which layers run only once? How can you make more layers run only once?",
                "Replace todo() by a loop that begins at the last layer. Add layers to the last segment while "
-               "they fit. Then fill the segment before it in the same way.",
+               "they fit into the budget. Then fill the segment before it in the same way.",
                "Count down from the last layer to 0, and add kept[layer] to a sum. If the sum exceeds the "
-               "budget, a segment begins at layer + 1: put it in front of first_layers. Then the sum "
-               "restarts with kept[layer]."},
-     .why = "All layers before the last segment run twice, for any cuts, so make the last segment as long as "
-            "the memory allows; the other segments only have to fit. fit_into() does this with measured "
-            "layers."},
+               "budget, a segment begins at layer + 1: insert this number at the front of first_layers. Then "
+               "the sum restarts with kept[layer]."},
+     .why = "All layers before the last segment run twice, wherever you cut. So make the last segment as "
+            "long as the memory allows. The other segments only have to fit into the memory. fit_into() does "
+            "this with measured layers."},
     examine, answers);
 
 }  // namespace

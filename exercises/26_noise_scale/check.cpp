@@ -63,13 +63,16 @@ const exercise::Add add(
     {.title = "the noise scale, from two norms in each update",
      .minutes = 10,
      .lesson = "what-the-noise-says",
-     .hints = {"On average, `whole` is |G|^2 + tr / (n * b). How do you get |G|^2 from it, if you know tr?",
-               "At the place of todo() you know `trace`. Subtract its part from `whole`, and add the result "
-               "to `squares`. Divide after the loop.",
-               "The noise of the window's mean is trace / (n * b). After the loop, the result is the "
-               "quotient of the two sums."},
-     .why = "Each of the two sums is right on average, so their quotient is close to the truth. A mean of "
-            "quotients is not: a window with |G|^2 near 0 outweighs all others."},
+     .hints = {"The mean gradient over n micro-batches of b items has the squared norm `whole`. On average, "
+               "`whole` is |G|^2 + tr / (n * b). If you know tr, how do you compute |G|^2 from `whole`?",
+               "At the place of todo() you know `trace`, the estimate of tr. Subtract the noise of the "
+               "window's mean from `whole`, and add the result to `squares`. After the loop, divide one sum "
+               "by the other sum.",
+               "The noise of the window's mean is trace / (n * b). After the loop, the result is the sum of "
+               "the traces divided by the sum of the squares."},
+     .why = "The sums of tr and of |G|^2 are each right on average, so their quotient is close to the true "
+            "noise scale. A mean of the windows' quotients is not close: a window with |G|^2 near 0 "
+            "outweighs all others."},
     examine, answers);
 
 }  // namespace

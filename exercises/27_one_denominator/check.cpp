@@ -81,12 +81,13 @@ const exercise::Add add(
     {.title = "the values that ranks submit, and the divisor of their sum",
      .minutes = 10,
      .lesson = "across-processes",
-     .hints = {"A rank does not know the rows of the other ranks. Which two sums can it submit?",
+     .hints = {"A rank does not know the rows of the other ranks. Which two sums can a rank submit, so that "
+               "the mean over all rows can be computed?",
                "In hand_in(), replace the mean, because means of different ranks cannot be added, and set "
                "`count`. In gradient_of_all(), replace the divisor.",
                "Call backward on the sum over each micro-batch, and add up micro.shape()[0] for `count`. "
-               "Divide once, in gradient_of_all(), by the count of all ranks."},
-     .why = "You can add sums and counts over ranks, and divide once at the end. A rank without rows adds "
+               "Divide the gradient only once, in gradient_of_all(), by the number of rows of all ranks."},
+     .why = "You can add up sums and counts over ranks, and divide once at the end. A rank without rows adds "
             "zeros, and needs no special case."},
     examine, answers);
 

@@ -66,12 +66,12 @@ const exercise::Add add(
      .hints = {"In round 0, rank r sends chunk r. Which chunk does rank r receive in round 0, and which one "
                "can it send in round 1?",
                "Replace the 0 of `.chunk`. A rank sends the chunk that it received in the round before. How "
-               "does its number change from round to round? The same rule is right in both phases.",
-               "The number is rank - round in both phases, taken modulo `ranks`. Add 2 * ranks first, so "
-               "that it is not negative."},
-     .why = "Each chunk travels around the ring once to be added up, and once to be distributed, so a rank "
-            "sends 2 (P - 1) / P times the size of the gradient: less than twice the size, for any number of "
-            "ranks."},
+               "does the chunk's number change from round to round? The same rule is right in both phases.",
+               "In both phases, the chunk's number is rank - round, taken modulo `ranks`. Add 2 * ranks "
+               "before the modulo, so that the number is not negative."},
+     .why = "Each chunk travels around the ring twice: once to be added up, and once to be distributed. So "
+            "each of the P ranks sends 2 (P - 1) / P times the size of the gradient. That is less than twice "
+            "the size, for any number of ranks."},
     examine, answers);
 
 }  // namespace

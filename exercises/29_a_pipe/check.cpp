@@ -52,13 +52,13 @@ const exercise::Add add(
      .minutes = 20,
      .lesson = "what-a-pipe-keeps",
      .hints = {"Stage 0 has done F(0). How many more F can it do before B(0) comes back to it?",
-               "Replace the two loops by one. Count the F and the B that are done. A stage may be ahead by "
-               "as many F as there are stages after it; after that it does a B.",
-               "Loop until all B are done. If an F is left, and the number of F done is at most the number "
-               "of B done plus stages - 1 - stage, do the next F. Otherwise do the next B."},
-     .why = "1F1B takes the same time as all F first, and waits for the same share (P - 1) / (M + P - 1) of "
-            "it. But it keeps at most P micro-batches. More micro-batches reduce the waiting share and need "
-            "no more memory."},
+               "Replace the two loops by one. Count the F and the B that are done. Compare the difference of "
+               "the two counts with the number of stages after this one, and then do an F or a B.",
+               "Loop until all B are done. Do the next F if an F is left, and if the number of F done is at "
+               "most the number of B done plus stages - 1 - stage. Otherwise do the next B."},
+     .why = "1F1B takes the same time as all F first. With P stages and M micro-batches, the stages wait for "
+            "the share (P - 1) / (M + P - 1) of this time in both schedules. But in 1F1B a stage keeps at "
+            "most P micro-batches. More micro-batches reduce the waiting share and need no more memory."},
     examine, answers);
 
 }  // namespace

@@ -55,15 +55,15 @@ const exercise::Add add(
     {.title = "weight gradients, computed when a stage would wait",
      .minutes = 15,
      .lesson = "what-a-pipe-keeps",
-     .hints = {"Stage 3 of four does B(0) and W(0) before B(1). Stage 2 waits for B(1). Which of the two "
-               "could stage 3 do later?",
+     .hints = {"Stage 3 of four does B(0) and W(0) before B(1). Stage 2 waits for B(1). Which of B(0) and "
+               "W(0) could stage 3 do later?",
                "Change the line with W(b). Count the W separately from the B: after B(b), do the next W only "
                "if b is at least `stage`. The other W follow after the loop.",
-               "Declare a counter w before the loop. Inside, if b >= stage, append W(w) and increase w. "
-               "After the loop, append W(w) until w is micros."},
-     .why = "The stages before get their B earlier, and W fills the time in which a stage would wait "
-            "(ZB-H1). The waiting time falls from 2 (P - 1) to P - 1 units, and no stage keeps more "
-            "micro-batches than stage 0 did."},
+               "Declare a counter w before the loop. In the loop, if b >= stage, append W(w) and increase w. "
+               "After the loop, append W(w) until w equals micros."},
+     .why = "The stages before a stage get their gradients earlier, and W fills the time in which a stage "
+            "would wait (ZB-H1). With P stages, the waiting time falls from 2 (P - 1) to P - 1 units. No "
+            "stage keeps more micro-batches than stage 0 did."},
     examine, answers);
 
 }  // namespace
