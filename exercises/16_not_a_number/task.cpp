@@ -4,10 +4,10 @@
 // completely, and return the mean gradient over the items of the other micro-batches. If no micro-batch
 // is left, return an empty vector: then the training makes no update.
 //
-// Example: the micro-batches are {[2 4], 2 items}, {[NaN 1], 3 items} and {[6 3], 1 item}. The first and the
-// third have together 3 items, so the result is [8/3 7/3].
+// Example: three micro-batches have the sums [2 4], [NaN 1] and [6 3], from 2, 3 and 1 items. The first and the third
+// together have 3 items, so the result is [8/3 7/3].
 //
-// The question: a bad micro-batch must not enter two sums. Which ones? Remember that NaN * 0 is NaN.
+// The question: which two sums must not contain a micro-batch with NaN? Remember that NaN * 0 is NaN.
 //
 // Given:
 //     struct Micro {

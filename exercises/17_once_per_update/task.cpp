@@ -1,9 +1,9 @@
-// Repair: an update that does too much for each micro-batch.
+// Repair: an update that applies four of its five steps once for each micro-batch.
 //
 // An update from the full batch has five steps:
 //     1. g is the mean gradient.
 //     2. The penalty adds its gradient:  g = g + decay * w.
-//     3. The clip scales g down to the norm max_norm, if its norm is larger.
+//     3. The clip scales g down to the norm max_norm, if the norm of g is larger.
 //     4. Momentum adds the gradient:  v = momentum * v + g.
 //     5. The weights change:  w = w - rate * v.
 //

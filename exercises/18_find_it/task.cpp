@@ -4,8 +4,8 @@
 // can repair them one by one.
 #include "given.hpp"
 
-// Returns the loss for the log: the mean over all N micro-batches of a window. Each of the N micro-losses has already
-// been divided by N.
+// Returns the loss for the log: the mean loss over all N micro-batches of a window. Each of the N micro-losses has
+// already been divided by N.
 double loss_in_the_log(const Numbers& micro_losses) {
     return std::accumulate(micro_losses.begin(), micro_losses.end(), 0.0) /
            static_cast<double>(micro_losses.size());
@@ -28,8 +28,8 @@ double rate_at(int micro, int micro_batches, double first, double decay) {
     return first * std::pow(decay, micro);
 }
 
-// Returns the gradient. If its norm is larger than max_norm, all numbers are multiplied by the factor that makes the
-// norm max_norm.
+// Returns the clipped gradient. If the norm of the gradient is larger than max_norm, all numbers are multiplied by the
+// factor that makes the norm equal to max_norm.
 Numbers clipped(const Numbers& gradient, double max_norm) {
     Numbers result = gradient;
     for (double& g : result) g = std::clamp(g, -max_norm, max_norm);

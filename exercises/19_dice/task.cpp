@@ -1,15 +1,15 @@
 // Repair: the gradients of a loss that is a ratio of two sums.
 //
-// Segmentation uses the Dice loss. It is not a mean over pixels. It is one ratio of two sums over ALL pixels of
-// all micro-batches, where p is the prediction and t is the truth of a pixel:
+// The Dice loss is used for the segmentation of images. This loss is not a mean over pixels. It is one ratio of two
+// sums over ALL pixels of all micro-batches, where p is the prediction and t is the truth of a pixel:
 //
 //     loss = 1 - 2 I / D,    I = sum of p * t,    D = sum of (p + t)
 //     d loss / d p  =  -2 t / D  +  2 I / D^2
 //
-// Return the derivative for each pixel, micro-batch after micro-batch. The code below computes I and D
-// separately for each micro-batch, so its gradients belong to another loss.
+// Return d loss / d p for each pixel, in the order of the micro-batches. The code below computes I and D separately
+// for each micro-batch, so its gradients belong to another loss.
 //
-// Example: p is [0.9 0.2] and [0.6 0.1], and t is [1 0] and [1 0]. Then I is 1.5, and D is 3.8.
+// Example: two micro-batches have p = [0.9 0.2] and [0.6 0.1]. Both have t = [1 0]. Then I is 1.5, and D is 3.8.
 //
 // The question: when do you know I and D, and how often must you visit each micro-batch?
 //

@@ -64,7 +64,8 @@ const exercise::Add add(
      .minutes = 10,
      .lesson = "what-the-noise-says",
      .hints = {"The mean gradient over n micro-batches of b items has the squared norm `whole`. On average, "
-               "`whole` is |G|^2 + tr / (n * b). If you know tr, how do you compute |G|^2 from `whole`?",
+               "`whole` is |G|^2 + tr / (n * b), where G is the true gradient and tr is the variance. If you "
+               "know tr, how do you compute |G|^2 from `whole`?",
                "At the place of todo() you know `trace`, the estimate of tr. Subtract the noise of the "
                "window's mean from `whole`, and add the result to `squares`. After the loop, divide one sum "
                "by the other sum.",

@@ -1,18 +1,19 @@
-// Complete: the noise scale, from two norms of each window.
+// Complete: a function that computes the noise scale from two norms of each window.
 //
 // G is the true gradient, and tr is the variance of one item's gradient, summed over all its numbers. The mean
-// over b items has, on average, the squared norm |G|^2 + tr / b. A window has n micro-batches of b items each. So
-// it has two such means:
-//     first = |G|^2 + tr / b          the mean over the first micro-batch
-//     whole = |G|^2 + tr / (n * b)    the mean over the whole window
+// gradient over b items has, on average, the squared norm |G|^2 + tr / b. A window has n micro-batches of b items
+// each. So each window gives two squared norms:
+//     first = |G|^2 + tr / b          of the mean gradient over the first micro-batch
+//     whole = |G|^2 + tr / (n * b)    of the mean gradient over the whole window
 // These are two equations for tr and |G|^2. The code below solves them for tr. Solve them for |G|^2.
 //
 // Return the noise scale tr / |G|^2 from many windows. Divide the sum of all estimates of tr by the sum of all
-// estimates of |G|^2. In a single window the estimate of |G|^2 can be negative. That is not an error: keep it.
+// estimates of |G|^2. In a single window the estimate of |G|^2 can be negative. A negative estimate is not an error:
+// keep it.
 //
 // Example: n is 2, b is 10, first is 110, and whole is 60. Then tr is 1000, |G|^2 is 10, and the result is 100.
 //
-// The question: how much noise does `whole` contain?
+// The question: how much of `whole` is noise?
 //
 // Given:
 //     struct Norms { double first, whole; };   // the two squared norms of one window

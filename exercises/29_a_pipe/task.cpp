@@ -5,9 +5,9 @@
 // backward B. The code below does all F first, so each stage keeps all 8 micro-batches.
 //
 // Return the work of one stage in the order "one forward, one backward" (1F1B):
-//     first    as many F as there are stages after this one
-//     then     F, B, F, B, ... until no F is left
-//     at last  the remaining B
+//     first    Do as many F as there are stages after this one.
+//     then     Do F, B, F, B, ... until no F is left.
+//     at last  Do the remaining B.
 //
 // Example: with 4 stages and 3 micro-batches, stage 2 does F(0) F(1) B(0) F(2) B(1) B(2).
 //
@@ -15,7 +15,7 @@
 // also work for fewer micro-batches than stages. F and B take one unit of time each. F(m) waits for F(m) of the
 // stage before, and B(m) waits for B(m) of the stage after.
 //
-// The question: how many F may a stage be ahead of its B?
+// The question: how many more F than B may a stage have done?
 //
 // Given:
 //     struct Work { bool backward; int micro; };

@@ -6,15 +6,16 @@
 //
 // Stage s has s stages before it. Let stage s postpone s of its W:
 //     W(0) follows B(s), W(1) follows B(s + 1), and so on. The remaining W come at the end.
-//     An F still follows each B, after the W if there is one.
+//     As before, an F follows each B. If a W follows this B, the F comes after the W.
 //
 // Example: with 2 stages and 3 micro-batches, stage 1 does F(0) B(0) F(1) B(1) W(0) F(2) B(2) W(1) W(2).
 //
-// Targets for 4 stages and 8 micro-batches: 27 units of time, and each stage keeps at most 4 micro-batches
-// from F to W. F, B and W take one unit of time each. F(m) waits for F(m) of the stage before, B(m) waits for B(m)
+// Targets for 4 stages and 8 micro-batches: 27 units of time, and each stage keeps at most 4 micro-batches, each from
+// its F to its W. F, B and W take one unit of time each. F(m) waits for F(m) of the stage before, B(m) waits for B(m)
 // of the stage after, and W(m) waits for B(m) of its own stage.
 //
-// The question: what must a stage count separately, because the next W belongs to an earlier B?
+// The question: the next W can belong to an earlier micro-batch than the last B. So what must a stage count
+// separately?
 //
 // Given:
 //     struct Piece { char what; int micro; };   // what is 'F', 'B' or 'W'
