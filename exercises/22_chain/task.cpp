@@ -17,9 +17,9 @@
 //              Keep the input of each segment (h.value()), replace the inputs of an earlier forward(), and return the
 //              loss (.item()).
 //   backward   Begin with the last segment. Recompute a segment from parameter(chain.inputs[s]), this time with a
-//              graph, and call backward() before you recompute the segment before it. For the last segment, call it
-//              on the loss. For every other segment, call it on sum(h * constant(g)), where h is the segment's result
-//              and g is the gradient of the next segment's input (exercise two-segments).
+//              graph, and call backward() before you recompute the previous segment. For the last segment, call
+//              backward() on the loss. For every other segment, call backward() on sum(h * constant(g)), where h is
+//              the segment's result and g is the gradient of the next segment's input (exercise two-segments).
 //
 // The gradients of all w must have the same bits as in the plain chain, which keeps n arrays of the size of x. Your
 // chain may keep at most k + n / k + 6 such arrays at the same time.
