@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from common import BUILD, FIRST, ROOT, Exit, Problem, say
@@ -22,23 +23,34 @@ def jobs():
     return int(os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", max(1, min(len(os.sched_getaffinity(0)), gigabytes))))
 
 
+def taken(lock):
+    """Whether this process now has the lock. The programs that it starts inherit the lock, so that compilers which outlive a killed
+    runner keep others from building. A launcher such as sccache would start a server, which would never release the lock."""
+    launcher = "CMAKE_CXX_COMPILER_LAUNCHER"
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    lock.truncate(0)
+    os.set_inheritable(lock.fileno(), not (os.environ.get(launcher) or cached(BUILD, launcher)))
+    return True
+
+
 @contextlib.contextmanager
 def locked():
     """Keeps other ./learn from building. A build in the background stops, and any other build is waited for."""
     with open(LOCK, "a+", encoding="ascii") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        told = False
+        while not taken(file):
             file.seek(0)
-            background = file.read().strip()
-            if background:
-                with contextlib.suppress(ProcessLookupError):
+            if background := file.read().strip():
+                with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(int(background), signal.SIGTERM)
-            else:
+            elif not told:
                 say("another ./learn is working in this checkout: waiting")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        file.truncate(0)
-        yield file
+                told = True
+            time.sleep(0.1)
+        yield
 
 
 def cached(folder, name):
@@ -52,38 +64,40 @@ def same_program(one, other):
     return os.path.realpath(shutil.which(one) or one) == os.path.realpath(shutil.which(other) or other)
 
 
-def configure(folder, options, again):
+def configure(folder, options, again, preset="release"):
     """Calls CMake if the folder is new, was moved, or has another compiler than CXX. `again`: calls CMake in any case."""
-    compiler, built_by = os.environ.get("CXX"), cached(folder, "CMAKE_CXX_COMPILER")
-    if compiler and built_by and not same_program(compiler, built_by):
-        say(f"CXX is {compiler}, and {folder} was built by {built_by}: building from scratch")
-        shutil.rmtree(folder)
-    elif built_by and (home := cached(folder, "CMAKE_HOME_DIRECTORY")) != str(ROOT):  # moved or copied with its build folder
+    home, compiler, built_by = cached(folder, "CMAKE_HOME_DIRECTORY"), os.environ.get("CXX"), cached(folder, "CMAKE_CXX_COMPILER")
+    if home and os.path.realpath(home) != os.path.realpath(ROOT):  # moved or copied with its build folder
         if folder.parent.parent != ROOT:
             raise Problem(f"{folder} was built from {home}; TALLY_BUILD names a folder of another checkout", Exit.build)
         shutil.rmtree(folder)
-    if again or not (folder / "build.ninja").exists():
-        run_logged(cmake(folder, options))
+    elif compiler and built_by and not same_program(compiler, built_by):
+        say(f"CXX is {compiler}, and {folder} was built by {built_by}: building from scratch")
+        shutil.rmtree(folder)
+    if again or not home or not (folder / "build.ninja").exists():
+        run_logged(cmake(folder, options, preset))
 
 
-def cmake(folder, options=()):
+def cmake(folder, options=(), preset="release"):
     if folder == BUILD and not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg"))):  # the second is a GPU under WSL
         options = [*options, "-DTALLY_CUDA=OFF"]
-    return ["cmake", "-G", "Ninja", "--preset", "first" if folder == FIRST else "release", "-B", str(folder), *options]
+    return ["cmake", "-G", "Ninja", "--preset", "first" if folder == FIRST else preset, "-B", str(folder), *options]
 
 
 def run_logged(command, on_line=lambda line: None):
     """Runs a command in the repository, and appends its output to the log. A failure shows the end of the log."""
     with open(LOG, "a", encoding="utf-8") as log, subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", env={**os.environ, "NINJA_STATUS": "[%f/%t] "}) as process:
+            errors="replace", env={**os.environ, "NINJA_STATUS": "[%f/%t] "}, close_fds=False) as process:
         try:
             for line in process.stdout:
                 log.write(line)
                 on_line(line)
-        except KeyboardInterrupt:  # the terminal sends the signal to the command, too
+        except BaseException:  # Ctrl-C, SIGTERM or SIGHUP
+            process.terminate()  # Ninja ends the compilers and removes unfinished files
             process.wait()
-            say("")
+            with contextlib.suppress(OSError):
+                say("")
             raise
     if process.returncode:
         for line in LOG.read_text(errors="replace").splitlines()[-20:]:
@@ -120,19 +134,25 @@ def ninja(folder, targets):
     return ["ninja", "-C", str(folder), "-j", str(jobs()), *targets]
 
 
-def targets(names, what, folder=BUILD, options=(), again=False, time="", owner="./learn test"):
-    """Builds targets. Nothing is built in a folder without CMakeLists.txt, where the programs are given."""
-    if not (ROOT / "CMakeLists.txt").exists():
-        return
+def require_writable(what, owner):
     try:
         LOG.parent.mkdir(exist_ok=True)
-        LOG.write_text("")
+        with open(LOG, "a", encoding="utf-8"):
+            pass
     except OSError as error:
         raise Problem(f"cannot write in {LOG.parent}: {what} cannot be built in this checkout; ask its owner to run {owner}, or use "
                       "your own copy", Exit.io) from error
+
+
+def targets(names, what, folder=BUILD, options=(), again=False, duration="", owner="./learn test"):
+    """Builds targets. Nothing is built in a folder without CMakeLists.txt, where the programs are given."""
+    if not (ROOT / "CMakeLists.txt").exists():
+        return
+    require_writable(what, owner)
     with locked():
-        if time and not folder.exists():
-            say(f"building {what} for the first time: about {time}; log: build/learn.log")
+        LOG.write_text("")
+        if duration and not folder.exists() and "--quiet" not in sys.argv:
+            say(f"building {what} for the first time: about {duration}; log: build/learn.log")
         configure(folder, options, again)
         percent = Percent(f"building {what}")
         run_logged(ninja(folder, names), percent.of_ninja)
@@ -151,15 +171,16 @@ def lessons(chosen, device=None):
     if all(each.program.exists() for each in chosen) and not writable():
         return
     if [each.number for each in chosen] == [1] and device in (None, "cpu") and not (BUILD / "lessons" / chosen[0].name).exists():
-        return targets([chosen[0].name], f"lesson {chosen[0].slug}", FIRST, time="a minute", owner="./learn run all")
+        return targets([chosen[0].name], f"lesson {chosen[0].slug}", FIRST, duration="a minute", owner="./learn run all")
     what = f"lesson {chosen[0].slug}" if len(chosen) == 1 else "the lessons"
-    targets([each.name for each in chosen] + ["tally_modules"], what, time=f"{4 if len(chosen) == 1 else 6} minutes", owner="./learn run all")
+    targets([each.name for each in chosen] + ["tally_modules"], what, duration=f"{4 if len(chosen) == 1 else 6} minutes",
+            owner="./learn run all")
 
 
 def exercises():
     if (BUILD / "exercises/exercise-checks").exists() and not writable():
         return
-    targets(["tally_exercises"], "the exercises", time="7 minutes", owner="./learn check")
+    targets(["tally_exercises"], "the exercises", duration="7 minutes", owner="./learn check")
 
 
 @contextlib.contextmanager
@@ -181,19 +202,16 @@ def background(names):
     """The program that in_background() starts. It ends with its standard input, which a killed runner closes, too."""
     os.nice(19)
     with open(LOCK, "a+", encoding="ascii") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not taken(lock):
             return
-        lock.truncate(0)
-        lock.write(str(os.getpid()))  # another ./learn stops this process
-        lock.flush()
-        asked = []
-        signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
         for command in ([] if (BUILD / "build.ninja").exists() else [cmake(BUILD)]) + [ninja(BUILD, ["-k", "0", *names])]:
-            with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL) as process:
+            with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, close_fds=False) as process:
+                signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+                lock.truncate(0)
+                lock.write(str(process.pid))  # another ./learn stops this program
+                lock.flush()
                 while process.poll() is None:
-                    if asked or select.select([sys.stdin], [], [], 0.2)[0]:
+                    if select.select([sys.stdin], [], [], 0.2)[0]:
                         process.terminate()  # Ninja removes unfinished files
                         process.wait()
             if process.returncode:
@@ -248,10 +266,10 @@ def test(args):
     folder, cuda = (ROOT / "build/gpu", ["-DTALLY_CUDA=ON"]) if "--gpu" in options else (BUILD, [])
     if "--gpu" in options:
         compiler = nvcc()
-        LOG.parent.mkdir(exist_ok=True)
+        require_writable("everything")
         require_device(compiler)
         os.environ["TALLY_REQUIRE_GPU"] = "1"  # tests fail instead of skipping without a device
-    targets([], "everything", folder, cuda, again=True, time="10 minutes")
+    targets([], "everything", folder, cuda, again=True, duration="10 minutes")
     command = ["ctest", "--test-dir", str(folder), "--output-on-failure", "--no-tests=error", "--parallel", str(jobs() + 1)]
     if for_ctest:  # prints all its output
         return Exit.failed if subprocess.run([*command, *for_ctest], check=False).returncode else Exit.good
@@ -293,10 +311,12 @@ def bench(args):
         raise Problem(f"bench: {peers[1]} was not made by tools/bench-peers, which installs JAX and PyTorch", Exit.usage)
     build = ROOT / "build/bench"
     off = [f"-DTALLY_{part}=OFF" for part in ("CUDA", "COURSE", "EXAMPLES", "TESTS")]
-    targets(["bench_table"], "the benchmarks", build, ["-DTALLY_BENCH=ON", *off], again=True, time="4 minutes")
-    commit = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    targets(["bench_table"], "the benchmarks", build, ["-DTALLY_BENCH=ON", *off], again=True, duration="4 minutes")
+    commit = ""
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):  # without git, or not in a clone
+        commit = subprocess.check_output(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], text=True, stderr=subprocess.DEVNULL)
     # Idle threads of LibTorch and OpenBLAS (2^28 ticks: a tenth of a second) would spin on a core that the next measurement needs.
-    environment = {"OMP_WAIT_POLICY": "passive", "OPENBLAS_THREAD_TIMEOUT": "24", **os.environ, "TALLY_COMMIT": commit.stdout.strip()}
+    environment = {"OMP_WAIT_POLICY": "passive", "OPENBLAS_THREAD_TIMEOUT": "24", **os.environ, "TALLY_COMMIT": commit.strip()}
     program = str(build / "bench/bench_table")
     os.execve(program, [program, *words, "--only", only, *peers, "-o", folder], environment)
 
@@ -307,13 +327,12 @@ def web(args):
             raise rejected("web", word)
     page = ROOT / "docs/classroom.html"
     if "--build" in args:
-        targets(["tally_course"], "the lessons", time="6 minutes")
+        targets(["tally_course"], "the lessons", duration="6 minutes")
         with locked():
-            without = {name: value for name, value in os.environ.items() if name not in ("CMAKE_CXX_COMPILER_LAUNCHER", "CXX")}
             folder, percent = ROOT / "build/web", Percent("building the engine of the page")
-            os.environ.clear()
-            os.environ.update(without)
-            run_logged(["cmake", "-G", "Ninja", "--preset", "web"])
+            for name in ("CMAKE_CXX_COMPILER_LAUNCHER", "CXX"):
+                os.environ.pop(name, None)
+            configure(folder, [], True, "web")
             run_logged(ninja(folder, ["engine"]), percent.of_ninja)
             percent.end()
             made = [sys.executable, str(ROOT / "web/build.py"), str(folder / "web"), str(BUILD / "lessons")]

@@ -53,6 +53,7 @@ environment: CXX (the compiler; a change builds everything again), CUDACXX (nvcc
 COMMANDS = {"": (0, 0), "list": (0, 0), "run": (1, 1), "graph": (1, 1), "check": (0, 1), "hint": (0, 1), "reset": (1, 1),
             "solution": (1, 1), "score": (0, 0), "class": (1, 1), "handout": (0, 99), "web": (0, 0), "test": (0, 0), "bench": (0, 0),
             "doctor": (0, 0), "dev-check": (0, 1), "help": (0, 1)}
+OWN_OPTIONS = ("test", "bench", "web")  # build.py reads their options
 
 
 class Parser(argparse.ArgumentParser):
@@ -111,6 +112,8 @@ def parsed(arguments):
     least, most = COMMANDS[command]
     if options.help or command == "help":
         return ("run help", words, options) if command == "run" and words[:1] not in ([], ["all"]) else ("help", [], options)
+    if command in OWN_OPTIONS:
+        raise Problem(f"{command}: the command must be before its options: ./learn {command} ...", Exit.usage)
     if len(words) < least:
         raise Problem(f"{command}: a name is missing (./learn list shows the lessons, ./learn score the exercises)", Exit.usage)
     if len(words) > most or options.watch and command != "check" or options.file and command not in ("graph", "class", "handout"):
@@ -123,11 +126,11 @@ def parsed(arguments):
 
 def dispatch(arguments):
     first = next((word for word in arguments if not word.startswith("-")), "")
-    if first in ("test", "bench", "web") and not {"-h", "--help"} & set(arguments):
+    if first in OWN_OPTIONS and not {"-h", "--help"} & set(arguments):
         import build
         arguments.remove(first)
         return getattr(build, first)(arguments)
-    command, words, options = parsed(arguments)
+    command, words, options = parsed(["help"] if first in OWN_OPTIONS else arguments)
     if command == "help":
         out(HELP.rstrip())
         return Exit.good
