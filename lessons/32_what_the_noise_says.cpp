@@ -62,7 +62,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     }
     check_close("expected squares", sizes.column("mean |g|^2 of 100"), sizes.column("expected"), bounds);
     note("At {} items, the noise equals |G|^2. This number is the noise scale, tr(Sigma) / |G|^2.", scale);
-    note("The gradient of a much smaller batch is mostly noise. A much larger batch has little noise.");
+    note("A much smaller batch gives mostly noise, a much larger batch little.");
 
     ask("two-equations");
     const double solved = (8.0 - 5.0) / (1 / 10.0 - 1 / 20.0), rest = 5 - solved / 20;

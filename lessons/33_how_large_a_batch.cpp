@@ -113,5 +113,5 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     code(1);
     for (int k = 0; k < 865; ++k) left *= std::pow(0.95, 1.0 / 64);
     check_close("half is left after 865 updates of one item", left, 0.5, 0.001);
-    note("With such a beta2, language models also train with batches of one item (Marek et al. 2025).");
+    note("Language models also train with one item per batch (Marek et al. 2025).");
 }

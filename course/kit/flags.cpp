@@ -120,10 +120,11 @@ std::string parse(Flags& flags, const std::vector<LessonParameter>& parameters,
     return "";
 }
 
-std::string help_text(const std::vector<LessonParameter>& parameters) {
+std::string help_text(const Lesson& lesson) {
     Flags unused;
-    std::string text;
-    for (const FlagOption& option : options_for(unused, parameters))
+    std::string text =
+        fmt::format("Lesson {}: {} (about {} minutes)\n\n", lesson.number, lesson.title, lesson.minutes);
+    for (const FlagOption& option : options_for(unused, lesson.parameters))
         if (!option.meaning.empty())
             text += fmt::format("  {:16} {}\n",
                                 option.name + (option.operand.empty() ? "" : " " + option.operand),

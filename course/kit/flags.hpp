@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "course/kit/layout.hpp"
+#include "course/kit/lesson.hpp"
 #include "course/kit/parameters.hpp"
 
 namespace tally::lesson {
@@ -32,7 +33,7 @@ struct Flags {
 // Stores the command line in `flags`. Returns an error, or an empty text.
 std::string parse(Flags& flags, const std::vector<LessonParameter>& parameters,
                   const std::vector<std::string>& words);
-std::string help_text(const std::vector<LessonParameter>& parameters);  // one line for each option
+std::string help_text(const Lesson& lesson);  // one line for each option
 // Returns the flags that repeat this run, without default values, such as " --seed 5 --threads 2".
 std::string repeat_flags(const Flags& flags);
 std::string settings_text(const Flags& flags);           // "--micro 6 --rate 0.2"

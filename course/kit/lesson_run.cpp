@@ -149,8 +149,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*talk)())
             return usage;
         }
         if (flags.help) {
-            write_to(STDOUT_FILENO, fmt::format("Lesson {}: {} (about {} minutes)\n\n{}", lesson.number,
-                                                lesson.title, lesson.minutes, help_text(lesson.parameters)));
+            write_to(STDOUT_FILENO, help_text(lesson));
             return good;
         }
         if (flags.report >= 0) end_with_the_runner(flags.report);

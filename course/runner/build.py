@@ -134,7 +134,7 @@ def ninja(folder, targets):
     return ["ninja", "-C", str(folder), "-j", str(jobs()), *targets]
 
 
-def require_writable(what, owner):
+def require_writable(what, owner="./learn test"):
     try:
         LOG.parent.mkdir(exist_ok=True)
         with open(LOG, "a", encoding="utf-8"):

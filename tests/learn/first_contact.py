@@ -135,10 +135,10 @@ class FirstContact(Faked):
     # ---- builds ----
 
     def test_a_command_builds_only_what_it_needs(self):
-        one = f"ninja release {LESSONS[0]} tally_modules"
+        first, one, two = f"ninja first {LESSONS[0]}", *(f"ninja release {each} tally_modules" for each in LESSONS[:2])
         lessons = f"ninja release {' '.join(LESSONS)} tally_modules"
-        for words, expected in (("list", []), ("hint set-or-add", []), ("score", []), (f"class {self.fakes}", []), ("doctor", []), ("1", [one]),
-                                ("graph 1 -o x.svg", [one]), ("run 1 --help", [one]), ("check", ["ninja release tally_exercises"]),
+        for words, expected in (("list", []), ("hint set-or-add", []), ("score", []), (f"class {self.fakes}", []), ("doctor", []), ("1", [first]),
+                                ("graph 1 -o x.svg", [first]), ("run 1 --help", [first]), ("2", [two]), ("run 1 --device auto", [one]), ("check", ["ninja release tally_exercises"]),
                                 ("run all", [lessons]), ("", [lessons]), ("test", ["ninja release"])):
             self.learn(*words.split())
             self.assertEqual(self.calls("ninja"), expected, words)

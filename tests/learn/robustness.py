@@ -114,13 +114,13 @@ class Robustness(Faked):
     # ---- in parallel ----
 
     def test_one_build_at_a_time(self):
-        self.close_gate(LESSONS[0])
-        first = self.start("1")
-        self.until(self.programs[0].exists)
+        self.close_gate(LESSONS[1])
+        first = self.start("2")
+        self.until(self.programs[1].exists)
         others = [self.start("run", "all") for _ in range(4)]
         for each in others:
             self.assertEqual(each.stderr.readline(), WAITING)
-        self.open_gate(LESSONS[0])
+        self.open_gate(LESSONS[1])
         for each in (first, *others):
             self.assertGood(self.ended(each))
         calls = self.calls("compiler")
@@ -142,14 +142,14 @@ class Robustness(Faked):
             shutil.rmtree(self.tree / "build")
 
     def test_a_server_of_a_compiler_launcher_does_not_keep_the_lock(self):
-        self.close_gate(LESSONS[0])
-        first = self.start("1", CMAKE_CXX_COMPILER_LAUNCHER="sccache")
-        self.until(self.programs[0].exists)
+        self.close_gate(LESSONS[1])
+        first = self.start("2", CMAKE_CXX_COMPILER_LAUNCHER="sccache")
+        self.until(self.programs[1].exists)
         self.assertTrue(self.locked(self.tree / "build/learn.lock"))
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
         self.assertFalse(self.locked(self.tree / "build/learn.lock"))
-        self.open_gate(LESSONS[0])
+        self.open_gate(LESSONS[1])
 
     def reading(self):
         """Starts lesson 1 at a terminal, where it waits for a key, and waits until a compiler in the background builds lesson 2."""
