@@ -11,8 +11,8 @@ namespace tally::lesson {
 
 namespace {
 constexpr std::array answer_fields{&AnswerRecord::what,     &AnswerRecord::of,      &AnswerRecord::number,
-                            &AnswerRecord::how,      &AnswerRecord::which,   &AnswerRecord::given,
-                            &AnswerRecord::sentence, &AnswerRecord::question};
+                                   &AnswerRecord::how,      &AnswerRecord::which,   &AnswerRecord::given,
+                                   &AnswerRecord::sentence, &AnswerRecord::question};
 }  // namespace
 
 std::string line_of(const AnswerRecord& answer) {

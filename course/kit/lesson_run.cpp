@@ -148,14 +148,10 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*talk)())
             print_error(name, error + " (--help lists the options)");
             return usage;
         }
-        if (flags.help) {
-            write_to(STDOUT_FILENO, help_text(lesson));
-            return good;
-        }
         if (flags.report >= 0) end_with_the_runner(flags.report);
         if (!flags.rank_results.empty()) become_rank(flags.rank_results);
-        if (flags.describe) {
-            write_to(STDOUT_FILENO, description(lesson) + "\n");
+        if (flags.help || flags.describe) {
+            write_to(STDOUT_FILENO, flags.help ? help_text(lesson) : description(lesson) + "\n");
             return good;
         }
         const Mode mode = mode_for(flags, Environment::current());

@@ -11,7 +11,7 @@
 
 namespace exercise {
 
-struct About {  // course/runner/exercises.py reads these fields from the source
+struct About {          // course/runner/exercises.py reads these fields from the source
     const char* title;  // the task in a few words
     int minutes;
     const char* lesson;              // the lesson on this topic

@@ -22,8 +22,8 @@ static_assert(std::endian::native == std::endian::little, "numbers are written w
 constexpr std::string_view npy_magic = "\x93NUMPY";
 
 template <class S> constexpr std::string_view npy_type = std::is_same_v<S, float>    ? "<f4"
-                                                          : std::is_same_v<S, double> ? "<f8"
-                                                                                      : "<i4";
+                                                         : std::is_same_v<S, double> ? "<f8"
+                                                                                     : "<i4";
 
 struct NpyHeader {
     std::string type;

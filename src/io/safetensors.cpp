@@ -35,8 +35,8 @@ std::string checksum_digits(std::string_view file, std::size_t at) {
 }
 
 template <class S> constexpr std::string_view dtype_name = std::is_same_v<S, float>    ? "F32"
-                                                          : std::is_same_v<S, double> ? "F64"
-                                                                                      : "I32";
+                                                           : std::is_same_v<S, double> ? "F64"
+                                                                                       : "I32";
 
 // ---- writing ----
 
@@ -128,7 +128,8 @@ std::size_t width(std::string_view type) {
 
 class HeaderReader {
 public:
-    HeaderReader(const ByteReader& file, std::string_view text) : file_(file), json_(file, text, length_size) {}
+    HeaderReader(const ByteReader& file, std::string_view text)
+        : file_(file), json_(file, text, length_size) {}
 
     std::uint64_t checksum_at() const { return checksum_at_; }  // position of the first digit, or 0 if none
 
