@@ -126,10 +126,9 @@ std::size_t width(std::string_view type) {
     return type == "F32" || type == "I32" ? 4 : 0;
 }
 
-class HeaderReader {
+class JsonHeader {
 public:
-    HeaderReader(const ByteReader& file, std::string_view text)
-        : file_(file), json_(file, text, length_size) {}
+    JsonHeader(const ByteReader& file, std::string_view text) : file_(file), json_(file, text, length_size) {}
 
     std::uint64_t checksum_at() const { return checksum_at_; }  // position of the first digit, or 0 if none
 
@@ -251,7 +250,7 @@ detail::Safetensors detail::parse_safetensors(std::span<const std::byte> file, c
     const std::string text = reader.text(length, "the header");
     if (!text.starts_with('{')) reader.throw_at(length_size, "'{' expected");
     detail::Safetensors content;
-    HeaderReader header(reader, text);
+    JsonHeader header(reader, text);
     const std::vector<Entry> entries = header.read(content.metadata);
     require_checksum(reader, file, header.checksum_at(), content.metadata);
     for (const Entry& entry : entries) {
