@@ -145,6 +145,7 @@ class Faked(unittest.TestCase):
         self.top = Path(tempfile.mkdtemp(prefix="first contact "))
         self.addCleanup(shutil.rmtree, self.top)
         self.addCleanup(subprocess.run, ["chmod", "-R", "u+w", self.top])
+        self.addCleanup(self.open_gates)
         self.tree, self.fakes, self.bin = self.top / "a tree", self.top / "fakes", self.top / "bin"
         for folder in (self.tree / "lessons", self.tree / "course", self.fakes / "removed", self.bin):
             folder.mkdir(parents=True)
@@ -192,17 +193,22 @@ class Faked(unittest.TestCase):
         """Waits until the tool is at the gate, removes the gate, and lets the tool continue."""
         path, opened = self.fakes / f"gate {name}", []
 
-        def someone_waits():
-            with contextlib.suppress(OSError):  # there is not a reader yet
+        def is_read():
+            with contextlib.suppress(OSError):  # not read yet
                 opened.append(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
             return opened
 
-        self.until(someone_waits)
+        self.until(is_read)
         path.unlink()
         os.close(opened[0])
 
+    def open_gates(self):
+        """Lets all tools continue that a failed test has left at gates."""
+        for path in self.fakes.glob("gate *"):
+            os.close(os.open(path, os.O_RDWR))
+
     def until(self, condition):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 30
         while not condition():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.005)
@@ -232,10 +238,8 @@ class Faked(unittest.TestCase):
 
     def end(self, process):
         """Ends a process group that a failed test has left."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.communicate()
 
     def ended(self, process):

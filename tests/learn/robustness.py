@@ -5,6 +5,7 @@ import contextlib
 import os
 import pty
 import random
+import select
 import shutil
 import signal
 import subprocess
@@ -12,8 +13,6 @@ import sys
 import tempfile
 
 from faked import LESSONS, Faked, main
-
-WAITING = "another ./learn is working in this checkout: waiting\n"
 
 
 class Robustness(Faked):
@@ -113,13 +112,17 @@ class Robustness(Faked):
 
     # ---- in parallel ----
 
+    def assertWaits(self, process):
+        self.until(lambda: select.select([process.stderr], [], [], 0)[0])
+        self.assertEqual(process.stderr.readline(), "another ./learn is working in this checkout: waiting\n")
+
     def test_one_build_at_a_time(self):
         self.close_gate(LESSONS[1])
         first = self.start("2")
         self.until(self.programs[1].exists)
         others = [self.start("run", "all") for _ in range(4)]
         for each in others:
-            self.assertEqual(each.stderr.readline(), WAITING)
+            self.assertWaits(each)
         self.open_gate(LESSONS[1])
         for each in (first, *others):
             self.assertGood(self.ended(each))
@@ -135,7 +138,7 @@ class Robustness(Faked):
             kill(first.pid, signal.SIGKILL)
             first.wait()
             second = self.start("run", "all")
-            self.assertEqual(second.stderr.readline(), WAITING)
+            self.assertWaits(second)
             self.open_gate(LESSONS[0])
             self.assertGood(self.ended(second))
             self.assertComplete()
