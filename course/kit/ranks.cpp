@@ -91,14 +91,46 @@ std::string complaint_in(const std::string& output) {
     return all;
 }
 
-// Runs a command without standard input, and returns how the command ended and what it printed. A signal that ends this
-// program also ends the command (Linux only).
+volatile std::sig_atomic_t launched = 0;      // the process of the launcher
+volatile std::sig_atomic_t asked_to_end = 0;  // the signal that this program has not obeyed yet, or 0
+
+void end_launcher_first(int signal) {
+    asked_to_end = signal;
+    if (launched > 0) ::kill(static_cast<pid_t>(launched), SIGTERM);
+}
+
+// While it exists, signals that would end this program end the launcher first, so that no rank and no file is left.
+class EndsLauncherFirst {
+public:
+    EndsLauncherFirst() {
+        struct sigaction action {};
+        action.sa_handler = end_launcher_first;
+        for (std::size_t i = 0; i < signals.size(); ++i) {
+            ::sigaction(signals[i], nullptr, &before_[i]);
+            if (before_[i].sa_handler != SIG_IGN) ::sigaction(signals[i], &action, nullptr);
+        }
+    }
+    ~EndsLauncherFirst() {
+        launched = 0;
+        for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &before_[i], nullptr);
+    }
+    EndsLauncherFirst(const EndsLauncherFirst&) = delete;
+    EndsLauncherFirst& operator=(const EndsLauncherFirst&) = delete;
+
+private:
+    static constexpr std::array signals{SIGINT, SIGTERM, SIGHUP};
+    std::array<struct sigaction, signals.size()> before_{};
+};
+
+// Runs a command without standard input, and returns how the command ended and what it printed. The command also ends if this
+// program is killed (Linux only).
 std::pair<int, std::string> run_and_read(const std::vector<std::string>& command) {
     std::vector<char*> words;
     for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+    const EndsLauncherFirst handlers;
     const pid_t pid = ::fork();
     if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
     if (pid == 0) {
@@ -112,6 +144,8 @@ std::pair<int, std::string> run_and_read(const std::vector<std::string>& command
         ::execv(words[0], words.data());
         ::_exit(127);
     }
+    launched = pid;
+    if (asked_to_end != 0) ::kill(pid, SIGTERM);  // a signal came before the process was known
     ::close(ends[1]);
     std::string printed;
     std::array<char, 4096> buffer;
@@ -158,12 +192,17 @@ std::string why_no_launcher() {
 
 void run_ranks(int ranks, std::vector<std::string> command) {
     set_up_open_mpi();
-    const Scratch file;
-    std::vector<std::string> words{launcher(), TALLY_MPIEXEC_NUMBER, std::to_string(ranks)};
-    words.insert(words.end(), command.begin(), command.end());
-    words.push_back("--rank-says=" + file.path);
-    const auto [status, printed] = run_and_read(words);
-    read_results(file.path);
+    std::pair<int, std::string> ended;
+    {
+        const Scratch file;
+        std::vector<std::string> words{launcher(), TALLY_MPIEXEC_NUMBER, std::to_string(ranks)};
+        words.insert(words.end(), command.begin(), command.end());
+        words.push_back("--rank-says=" + file.path);
+        ended = run_and_read(words);
+        read_results(file.path);
+    }
+    if (asked_to_end != 0) ::raise(asked_to_end);
+    const auto& [status, printed] = ended;
     if (status == 0) return;
     const std::string complaint = complaint_in(printed);
     ranks_error = fmt::format("{} ended with {}{}{}", launcher(),

@@ -14,11 +14,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def main():
     container = (ROOT / "Containerfile").read_text(encoding="utf-8")
     installed = set(re.search(r"--no-install-recommends ([^&]+) &&", container)[1].split())
-    asked = set()
-    for line in re.findall(r"^(?:capabilities=')?([^|\n]+\|probe_[^|\n]+\|[^|\n]+)\|", (ROOT / "learn").read_text(encoding="utf-8"), re.MULTILINE):
-        name, _, packages = line.split("|")
-        if name != "emscripten":  # needed only to rebuild the page
-            asked |= set(packages.split())
+    learn = (ROOT / "learn").read_text(encoding="utf-8")
+    always, for_tests = re.search(r"^packages='([^']+)'", learn, re.M)[1], re.search(r'test\) packages="\$packages ([^"]+)"', learn)[1]
+    asked = {word.partition(":")[2] or word for word in f"{always} {for_tests}".split()}
     assert len(asked) > 10, asked
     assert installed == asked, f"only in Containerfile: {installed - asked}; only in learn: {asked - installed}"
     assert re.search(r"^FROM debian:1[23]-slim$", container, re.MULTILINE)
