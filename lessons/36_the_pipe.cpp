@@ -17,7 +17,7 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
     const double before = p - 1;  // stages before the last one
 
     step("Each of {} layers h = tanh(h W) is a stage, and runs in its own process.", p);
-    note("A stage sends its result to the next stage, and sends a gradient back to the stage before.");
+    note("Stages pass results to the next stage, and gradients to the one before.");
     code(3);
     const auto losses = on_ranks([&](ProcessGroup& here) {
         Pipe<real> pipe = pipe_of(here, layer(here.rank()), Order::gpipe);

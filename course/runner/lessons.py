@@ -31,7 +31,7 @@ class Lesson:
         self.before, self.exercises = re.findall(r"\[(.*?)\]\(", header[0]), re.findall("`./learn check (.*?)`", header[0])
         remember = page.partition("\n## Remember\n")[2].partition("\n## ")[0].strip()
         parts = {kind: " ".join(text.split()) for kind, text in re.findall(
-            r"^(In PyTorch: |Try it: |(?=\S))(.+?)(?=\n\n|\nIn PyTorch: |\nTry it: |\Z)", remember, re.M | re.S)}
+            r"^(In PyTorch: |Try it: |(?=\S))(.+?)(?=\n\n|\n(?:In PyTorch|Try it): |\Z)", remember, re.M | re.S)}
         self.rule = parts.get("", "").replace("`", "")
         suggestion, command = re.fullmatch(r"(.*?)(?:`(\./learn .*?)`.*)?", parts.get("Try it: ", "")).groups("")
         self.suggestion, self.command = suggestion[:1].upper() + suggestion[1:].strip(), command
