@@ -74,6 +74,9 @@ def configure(folder, options, again, preset="release"):
     elif compiler and built_by and not same_program(compiler, built_by):
         say(f"CXX is {compiler}, and {folder} was built by {built_by}: building from scratch")
         shutil.rmtree(folder)
+    elif (generator := cached(folder, "CMAKE_GENERATOR")) not in (None, "Ninja"):  # CMake would reject another one
+        say(f"{folder} was configured for {generator}, and ./learn uses Ninja: building from scratch")
+        shutil.rmtree(folder)
     if again or not home or not (folder / "build.ninja").exists():
         run_logged(cmake(folder, options, preset))
 

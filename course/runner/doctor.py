@@ -45,7 +45,7 @@ def cuda():
 
 def lessons():
     found = find_lessons()
-    return f"{sum(each.program.exists() for each in found)} of {len(found)} in {BUILD / 'lessons'}"
+    return f"{sum(each.program.exists() for each in found)} of {len(found)} are built"
 
 
 def attempted(look):
