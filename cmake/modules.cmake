@@ -1,5 +1,5 @@
 # tally_module(NAME [APART] [SEES MODULE...] [USES LIBRARY...]) compiles src/NAME as the target tally_NAME and adds its objects to
-# tally_objects. With APART another target compiles it. tests/repository.py checks that NAME includes only modules in SEES.
+# tally_objects. With APART another target compiles it. tests/repository/rules.py checks that NAME includes only modules in SEES.
 function(tally_module name)
     cmake_parse_arguments(PARSE_ARGV 1 module "APART" "" "SEES;USES")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")

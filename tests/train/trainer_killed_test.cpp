@@ -7,8 +7,8 @@
 #include "catch.hpp"
 #include "folder.hpp"
 #include "tally/io/training_state.hpp"
-#include "train/file_faults.hpp"
-#include "train/killed.hpp"
+#include "io/file_faults.hpp"
+#include "io/killed.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {

@@ -15,7 +15,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BEGINS = r"^(?:int main\(|LESSON\()"  # a program, or a lesson, whose main() is in the kit
 PROGRAM = re.compile(rf"^```cpp\n((?:(?!```).*\n)*?{BEGINS}(?:(?!```).*\n)*?)```\n(?:\n```text\n((?:(?!```).*\n)*)```\n)?", re.M)
 LISTING = re.compile(r"(?:(?!^## |^```cpp)[\s\S])*?^```python\n([\s\S]*?)^```\n", re.M)  # searched up to the next section or program

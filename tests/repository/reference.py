@@ -14,14 +14,14 @@ import sys
 import textwrap
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SRC, PAGE = ROOT / "src", ROOT / "docs" / "reference.md"
 DOORS = ["core.hpp", "distributed.hpp", "tally.hpp", "train.hpp"]
 OWN = "xtensor.hpp"  # a public header that declares names itself
 HIDDEN = {"detail", "functor"}  # internal names, and formulas for authors of operations
 INTERNAL = re.compile(r"\bdetail::(?:ApplyState|BackwardPass|GradientRef|LayerRng|RngUse|SideEffects?|SaveRequest|State|Storage|ValueNode)\b")  # only the engine uses these
 WIDTH = 120  # of a comment on the page
-HEAD = """<!-- Written by `python3 tests/reference.py --write` from the headers. -->
+HEAD = """<!-- Written by `python3 tests/repository/reference.py --write` from the headers. -->
 # Reference
 
 This page is for programmers who use tally. It lists every name of `tally::` with its signature and its comment, by module and
@@ -390,7 +390,7 @@ def main(words):
     if words == ["--write"]:
         PAGE.write_text(page)
     elif not PAGE.is_file() or PAGE.read_text() != page:
-        faults.append("docs/reference.md differs from the headers; run tests/reference.py --write")
+        faults.append("docs/reference.md differs from the headers; run tests/repository/reference.py --write")
     print("\n".join(faults or [f"{count} public names, each with a comment"]))
     return 1 if faults else 0
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 COMPILER, INCLUDE_PATH = sys.argv[1].split(), Path(sys.argv[2]).resolve()
 MOST_BYTES = 20_000  # of code in the user's object, mostly main() and its output
 MOST_LINES = 5_750  # of tally's own headers, comments included

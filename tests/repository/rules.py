@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks the repository rules of docs/architecture.md: which module includes which, budgets of lines, comments, and where functions are defined.
 
-    repository.py                       checks src/ and course/
-    repository.py --headers COMPILER    compiles each header alone
+    rules.py                       checks src/ and course/
+    rules.py --headers COMPILER    compiles each header alone
 
-src/CMakeLists.txt lists the modules and what each may include; tests/budgets.txt has the budgets.
+src/CMakeLists.txt lists the modules and what each may include; tests/repository/budgets.txt has the budgets.
 """
 import concurrent.futures
 import os
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
 COURSE = {"course/data", "course/kit"}  # modules outside the library
 RUNNER = "course/runner"  # in Python
@@ -106,7 +106,7 @@ def wrong_modules(allowed):
 
 def budgets():
     found = {}
-    for line in (ROOT / "tests" / "budgets.txt").read_text().split("\n"):
+    for line in (ROOT / "tests" / "repository" / "budgets.txt").read_text().split("\n"):
         if line and not line.startswith("#"):
             kind, what, number = line.split(maxsplit=3)[:3]
             found[kind, what] = int(number)
@@ -161,11 +161,11 @@ def wrong_sizes():
         if module:
             used.add(("module", module))
             if ("module", module) not in most:
-                yield f"{shown(path_of(module))} has no budget in tests/budgets.txt; it has {count} lines"
+                yield f"{shown(path_of(module))} has no budget in tests/repository/budgets.txt; it has {count} lines"
             elif count > most["module", module]:
                 yield f"{shown(path_of(module))} has {count} lines; its budget is {most['module', module]}"
     for kind, what in sorted(each for each in set(most) - used if each[0] not in ("contract", "nvcc")):
-        yield f"tests/budgets.txt has a budget for the {kind} {what}, which does not exist"
+        yield f"tests/repository/budgets.txt has a budget for the {kind} {what}, which does not exist"
 
 
 def orphans():

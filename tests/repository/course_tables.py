@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def lessons():
@@ -73,7 +73,7 @@ def main(words):
         if words == ["--write"]:
             path.write_text(text)
         elif path.read_text() != text:
-            faults.append(f"{path.relative_to(ROOT)} has old tables or counts of the course; run tests/course_tables.py --write")
+            faults.append(f"{path.relative_to(ROOT)} has old tables or counts of the course; run tests/repository/course_tables.py --write")
         if "| ? |" in text:
             faults.append(f"{path.relative_to(ROOT)} has a row without text: replace '?'")
     print("\n".join(faults or ["the tables and counts of the course are up to date"]))

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tally/base/syscall_hook.hpp"
-#include "train/killed.hpp"
+#include "io/killed.hpp"
 
 namespace tally::test {
 

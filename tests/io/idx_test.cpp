@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bytes.hpp"
+#include "io/bytes.hpp"
 #include "catch.hpp"
 #include "folder.hpp"
 #include "tally/base/error.hpp"

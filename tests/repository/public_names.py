@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that docs/reference.md has each name that `using namespace tally` makes visible; internal names belong in tally::detail.
 
-Visits every header that a public header includes, directly or not. tests/reference.py defines which names are public.
+Visits every header that a public header includes, directly or not. tests/repository/reference.py defines which names are public.
 """
 import re
 import sys

@@ -15,8 +15,8 @@
 #include "io/file_testing.hpp"
 #include "tally/io/crc64.hpp"
 #include "tally/io/file_bytes.hpp"
-#include "train/file_faults.hpp"
-#include "train/killed.hpp"
+#include "io/file_faults.hpp"
+#include "io/killed.hpp"
 
 namespace tally::test {
 namespace {

@@ -128,7 +128,7 @@ void check_reading(const std::string& way) {
     const Folder folder;
     const detail::Safetensors content = strange_content();
     detail::save_safetensors(folder / "a.safetensors", content.tensors, content.metadata);
-    const std::string command = "/usr/bin/python3 '" TALLY_SOURCE_DIR "/tests/train/read_safetensors.py' " +
+    const std::string command = "/usr/bin/python3 '" TALLY_SOURCE_DIR "/tests/io/read_safetensors.py' " +
                                 way + " '" + folder / "a.safetensors" + "' >'" + folder / "read" + "'";
     REQUIRE(std::system(command.c_str()) == 0);
     CHECK(read_bytes(folder / "read") ==
