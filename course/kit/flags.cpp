@@ -132,41 +132,35 @@ std::string help_text(const Lesson& lesson) {
     return text;
 }
 
-std::string settings_text(const Flags& flags) {
+namespace {
+std::vector<std::string> settings_in(const Flags& flags) {
     std::vector<std::string> words;
-    for (const auto& [name, text] : flags.settings)
-        words.push_back(fmt::format("--{}{}{}", name, text.starts_with('-') ? "=" : " ", text));
-    return joined(words, " ");
-}
-
-std::string repeat_flags(const Flags& flags) {
-    std::string words = flags.settings.empty() ? "" : " " + settings_text(flags);
-    if (!flags.device.empty()) words += fmt::format(" --device {}", flags.device);
-    if (flags.seed != 0) words += fmt::format(" --seed {}", flags.seed);
-    if (flags.threads != 1) words += fmt::format(" --threads {}", flags.threads);
-    if (!flags.products.empty()) words += fmt::format(" --products {}", flags.products);
-    if (flags.present) words += " --present";
-    return words;
-}
-
-std::vector<std::string> arguments(const Flags& flags) {
-    std::vector<std::string> words;
-    const std::pair<bool, const char*> switches[] = {
-        {flags.step, "--step"},   {flags.no_step, "--no-step"}, {flags.present, "--present"},
-        {flags.json, "--json"},   {flags.plain, "--plain"},     {flags.ascii, "--ascii"},
-        {flags.quiet, "--quiet"}, {flags.yes, "--yes"}};
-    for (const auto& [given, name] : switches)
-        if (given) words.emplace_back(name);
-    words.push_back(fmt::format("--from={}", flags.from));
-    if (!flags.device.empty()) words.push_back(fmt::format("--device={}", flags.device));
-    words.push_back(fmt::format("--color={}", flags.color));
-    if (flags.width > 0) words.push_back(fmt::format("--width={}", flags.width));
-    words.push_back(fmt::format("--seed={}", flags.seed));
-    words.push_back(fmt::format("--digits={}", flags.digits));
-    words.push_back(fmt::format("--threads={}", flags.threads));
-    if (!flags.products.empty()) words.push_back(fmt::format("--products={}", flags.products));
     for (const auto& [name, text] : flags.settings) words.push_back(fmt::format("--{}={}", name, text));
     return words;
+}
+
+// Returns the flags as people type them: a value follows a blank, unless the value begins with '-'.
+std::string typed(std::vector<std::string> words) {
+    for (auto& word : words)
+        if (const auto equals = word.find('='); word[equals + 1] != '-') word[equals] = ' ';
+    return joined(words, " ");
+}
+}  // namespace
+
+std::vector<std::string> arguments(const Flags& flags) {
+    std::vector<std::string> words = settings_in(flags);
+    if (!flags.device.empty()) words.push_back(fmt::format("--device={}", flags.device));
+    if (flags.seed != 0) words.push_back(fmt::format("--seed={}", flags.seed));
+    if (flags.threads != 1) words.push_back(fmt::format("--threads={}", flags.threads));
+    if (!flags.products.empty()) words.push_back(fmt::format("--products={}", flags.products));
+    return words;
+}
+
+std::string settings_text(const Flags& flags) { return typed(settings_in(flags)); }
+
+std::string repeat_flags(const Flags& flags) {
+    const std::string words = typed(arguments(flags));
+    return (words.empty() ? "" : " " + words) + (flags.present ? " --present" : "");
 }
 
 Environment Environment::current() {

@@ -34,10 +34,10 @@ struct Flags {
 std::string parse(Flags& flags, const std::vector<LessonParameter>& parameters,
                   const std::vector<std::string>& words);
 std::string help_text(const Lesson& lesson);  // one line for each option
-// Returns the flags that repeat this run, without default values, such as " --seed 5 --threads 2".
-std::string repeat_flags(const Flags& flags);
-std::string settings_text(const Flags& flags);           // "--micro 6 --rate 0.2"
-std::vector<std::string> arguments(const Flags& flags);  // for the ranks of this lesson
+// Returns the flags that decide the numbers of this run, without default values: {"--micro=6", "--seed=5"}.
+std::vector<std::string> arguments(const Flags& flags);
+std::string repeat_flags(const Flags& flags);   // " --micro 6 --seed 5 --present"
+std::string settings_text(const Flags& flags);  // "--micro 6 --rate 0.2"
 
 struct Environment {
     bool input_is_terminal = false, output_is_terminal = false;

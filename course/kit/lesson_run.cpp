@@ -86,15 +86,12 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
 }
 
 // Starts this program again as the processes (ranks) of a lesson. The ranks print nothing.
-void start_ranks(const Running& running, const char* program, Flags flags) {
+void start_ranks(const Running& running, const char* program, const Flags& flags) {
     if (!on_several_ranks(running.lesson()) || is_rank()) return;
     if (const std::string why = why_no_launcher(); !why.empty()) throw Skipped{why};
     std::error_code elsewhere;  // set if the system is not Linux
     const auto itself = std::filesystem::read_symlink("/proc/self/exe", elsewhere);
-    flags.step = flags.no_step = flags.present = flags.plain = flags.json = false;
-    flags.quiet = true;
-    flags.from = 1;
-    std::vector<std::string> command{elsewhere ? program : itself.string()};
+    std::vector<std::string> command{elsewhere ? program : itself.string(), "--quiet"};
     for (auto& word : arguments(flags)) command.push_back(std::move(word));
     run_ranks(setting("ranks"), std::move(command));
 }

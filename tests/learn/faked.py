@@ -26,8 +26,9 @@ FAKES = {
         mkdir -p "$6"
         if [ -e "$6/CMakeCache.txt" ]; then
             grep -qx "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$6/CMakeCache.txt" || { echo "the source does not match"; exit 1; }
+            grep -qx "CMAKE_GENERATOR:INTERNAL=Ninja" "$6/CMakeCache.txt" || { echo "the generator does not match"; exit 1; }
         else
-            printf '%s\\n' "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "CMAKE_CXX_COMPILER:STRING=$(command -v "${CXX:-c++}")" >"$6/new"
+            printf '%s\\n' "CMAKE_GENERATOR:INTERNAL=Ninja" "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "CMAKE_CXX_COMPILER:STRING=$(command -v "${CXX:-c++}")" >"$6/new"
             mv "$6/new" "$6/CMakeCache.txt"
         fi
         touch "$6/new"

@@ -48,6 +48,12 @@ class Robustness(Faked):
                                       ({"CXX": "other++"}, (False, False)), ({}, (False, False)), ({"CXX": "c++"}, (True, True))):
             self.assertEqual(self.configured(**environment), expected, environment)
 
+    def test_another_generator_builds_from_scratch(self):
+        self.configured()
+        cache = self.release / "CMakeCache.txt"
+        cache.write_text(cache.read_text().replace("=Ninja", "=Unix Makefiles"))
+        self.assertEqual([self.configured(), self.configured()], [(True, True), (False, False)])
+
     def test_a_moved_checkout_is_built_again(self):
         self.assertEqual([self.configured(), self.configured()], [(True, False), (False, False)])
         self.tree = self.tree.rename(self.top / "moved")
