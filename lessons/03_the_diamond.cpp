@@ -42,7 +42,7 @@ LESSON(whole_number("values", "a", 5, 1, 9), whole_number("steps", "doublings x 
     c = b * b;
     d = b * c;
     show("a, b, c, d", {a_is, b.item(), c.item(), d.item()});
-    note("Our own backward pass visits d first: b receives the value of c, and c receives the value of b.");
+    note("Our own backward pass visits d first: the gradient of b becomes c, and that of c becomes b.");
     const double b_is = b.item(), c_is = c.item();
     code(3);
     double to_a = 0, to_b = c_is, to_c = b_is;  // after the visit of d
@@ -61,7 +61,7 @@ LESSON(whole_number("values", "a", 5, 1, 9), whole_number("steps", "doublings x 
     orders.row("d, b, then c", too_early);
     orders.row("d, c, then b", to_a);
     orders.row("by the engine", a.grad());
-    note("A wrong order of visits gives a wrong gradient, but no error. Visit a value after all its users.");
+    note("A wrong order of visits gives a wrong gradient, but no error. c uses b, so visit b after c.");
     const double slope = 24 * a_is * a_is;
     check_equal("d, c, b: 24 a^2; d, b, c: 8 a^2", {to_a, a.grad(), 3 * too_early}, {slope, slope, slope});
 

@@ -92,7 +92,7 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
     show("accumulated: variance of 2000 new batches", variance_of(fresh));
     check_close("the variance divided by 4 / items is near 1", variance_of(fresh) * b / 4, 1.0, allowed);
 
-    step("Instead, each micro-batch could make its own update. Take the loss v^2 / 2 of one number v.");
+    step("Now suppose that each micro-batch makes its own update. Take the loss v^2 / 2 of one number v.");
     note("The minimum is at v = 0. We begin at v = 1, with a learning rate of {}.", rate);
     const Scalar v = parameter(1.0);
     code(2);

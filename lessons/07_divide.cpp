@@ -40,7 +40,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     const Tensor x = toy::rows(), w = toy::weights();  // six rows of three numbers, and three weights
     const int n = setting("micro"), each = 6 / n;      // micro-batches, and rows in each of them
 
-    step("We repeat the full batch and the sum of lesson 6. Micro-batches: {}, rows in each: {}.", n, each);
+    step("We compute the two gradients of lesson 6 again. Micro-batches: {}, rows in each: {}.", n, each);
     mean(matmul(x, w)).backward();
     const Array<real> full = w.grad().clone();
     w.zero_grad();

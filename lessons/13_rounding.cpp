@@ -107,8 +107,8 @@ LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
     check_equal("one sum: no batch differs", {floats.one_sum, doubles.one_sum}, {0, 0});
     check("separate sums: some batches differ", floats.separate > 0 && doubles.separate > 0);
 
-    step("In every order of additions, the error of a sum is at most gamma(B + 2) times the sum of |x|.");
-    note("B numbers x are added. gamma(k) is about k u. u is half the distance from 1 to the next number.");
+    step("Let u be half the distance from 1 to the next number, and gamma(k) = k u / (1 - k u).");
+    note("In any order, the error of a sum of B numbers x is at most gamma(B + 2) times the sum of |x|.");
     code(1);
     const double in_floats = gamma_bound<float>(items + 2), in_doubles = gamma_bound<double>(items + 2);
     auto bounds = table({"relative to the sum of |x|", "float", "double"});
@@ -116,5 +116,5 @@ LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
     bounds.row("gamma(B + 2)", in_floats, in_doubles);
     bounds.row("largest error of 9000 means", floats.error, doubles.error);
     check("no error is above its bound", floats.error <= in_floats && doubles.error <= in_doubles);
-    note("Test for equal bits only if they are promised. You can always test that an error has a bound.");
+    note("Test for equal bits only if they are promised. You can always compare an error with its bound.");
 }

@@ -18,7 +18,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     check_equal("the micro-batches give the bits of one batch", w.grad(), at_once);
     note("A sum grows with the batch, so a larger batch needs a smaller learning rate.");
 
-    step("The six rows are now six sentences. Each word of a sentence has the loss of this sentence's row.");
+    step("Each of the six rows is now a sentence. All words of a sentence have the loss of its row.");
     std::vector<std::int64_t> lengths{1, 2, 3, 1, 4, 5}, words_in(std::size_t(n), 0);
     std::vector<std::int32_t> sentence_of;  // the sentence of each word: 0 1 1 2 2 2 3 ...
     for (std::size_t sentence = 0; sentence < 6; ++sentence) {
@@ -38,7 +38,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     auto weights = table({"words in the micro-batch", "weight of a word", "it should be"});
     for (const std::int64_t count : words_in) weights.row(count, 1.0 / double(n * count), 1.0 / 16);
 
-    step("The mean of the micro-batches' means has a wrong gradient. The trainer computed this gradient.");
+    step("The mean of the means has a wrong gradient. Hugging Face's Trainer computed this gradient.");
     const Array<real> of_means = w.grad().clone(), of_words = grad(mean(matmul(words, w)), {w}).front();
     show("mean over all 16 words", of_words, "mean of the means", of_means);
     check("the mean of the means is another gradient", furthest(of_means, of_words) > 0.05);

@@ -47,7 +47,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     check_close("the momentum moves w", w.item() - skipped, -0.09, roundings(12));  // 12 in three steps
     note("step() skips a parameter without a gradient, but not a parameter with a gradient of 0.");
 
-    step("A wrapper calls step() after each of {} micro-batches. Before the last, each gradient is 0.", n);
+    step("A wrapper calls step() after each of {} micro-batches. All gradients except the last are 0.", n);
     note("The gradient of each update is 1. SGD with momentum 0.9 trains the weight s, and Adam trains a.");
     Sgd<real> momentum({s}, with_momentum);
     Adam<real> adam({a}, {.learning_rate = 0.1});
@@ -86,7 +86,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     const Tensor p = number(0);
     MovingAverage<real> each_update({p}, {.decay = 0.9}), each_micro_batch({p}, {.decay = 0.9});
     each_update.update(), each_micro_batch.update();
-    note("A moving average with decay 0.9 begins at 0. Then its parameter becomes 1, and stays 1.");
+    note("A moving average of a weight (decay 0.9) begins at 0. Then the weight becomes 1, and stays 1.");
     p.modify_value([](Array<real>& value) { value = Array<real>::full({1}, real(1), options().device); });
     for (int micro = 1; micro <= 4 * n; ++micro) {
         each_micro_batch.update();
@@ -98,7 +98,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     check_close("1 - 0.9^4 and 1 - 0.9^(4 N)", late.column("moving average of 1"),
                 {1 - std::pow(0.9, 4), 1 - std::pow(0.9, 4 * n)}, roundings(16 * n));  // 4 in each change
 
-    step("A window clips, steps and averages once per update, in finish(). Here are 4 updates of the toy.");
+    step("finish() of a window clips w.grad and calls step() once. The table shows w after 4 updates:");
     std::vector<std::vector<double>> all;
     auto trained = table({"micro-batches", "w", "moving average of w"});
     for (const int number_of : {1, 3, 6}) {

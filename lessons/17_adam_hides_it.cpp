@@ -79,7 +79,7 @@ LESSON(equal_micro_batches({3, 6})) {
     }
     check_close("0.9 and 1.1", seen.column("a weight of 1 after one step"), {0.9, 1.1}, 1e-6);
 
-    step("Now SGD and Adam train the weights of lesson 6 with two losses. The solution is (1, 1, 1).");
+    step("Now SGD and Adam train w, with the mean or the sum of the losses. The solution is (1, 1, 1).");
     const auto loss_of = [](const Tensor& rows, const Tensor& w) {
         return mse(matmul(rows, w), matmul(rows, toy::ones())).mean();
     };

@@ -48,7 +48,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     show("mean of all items", pooled.mean.item(), "variance of all items", pooled.variance.item());
     check_close("as in the full batch", pooled.variance, normed.statistics.variance, 30 * roundings(12));
 
-    step("The repair normalises each micro-batch with the pooled mean and variance.");
+    step("To repair the gradient, normalise each micro-batch with the mean and variance of all items.");
     RunningStatistics<real> fixed(1, options().device);
     fixed.mean = pooled.mean, fixed.variance = pooled.variance;
     gain.zero_grad();
@@ -73,7 +73,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     check("in the full batch, the gradient of s is 0", std::abs(full_s) < 1e-6);
     check("with constants, the gradient of s is not 0", std::abs(repaired_s) > 0.1);
 
-    step("add_with_exact_batch_norm() adds the missing gradient, for a model with one batch norm.");
+    step("add_with_exact_batch_norm() also adds the gradient through the mean and variance of a batch norm.");
     Linear<real> scale(1, 1, {}, {.bias = false});
     scale.weight = parameter(Array<real>({1, 1}, {1}));  // s = 1
     Sequential<real> model(std::move(scale), BatchNorm<real>(1, 0.0));

@@ -86,7 +86,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     check("another size is an error", unequal.starts_with("[accumulate] this micro-batch has 3 items"));
     wrapped.window().discard();
 
-    step("An epoch has 8 micro-batches of one item, and N is 3. Two micro-batches are left over.");
+    step("An epoch has 8 micro-batches of one item, 3 for each update. Two micro-batches are left over.");
     note("step() cannot see that an epoch ends, so the loop then calls flush(), which follows a policy:");
     note("scale makes an update with both micro-batches, drop throws both away, and carry keeps both.");
 

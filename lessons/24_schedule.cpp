@@ -75,7 +75,7 @@ LESSON() {
     for (const int epoch : {0, 3, 4, 5}) looked_up.row(epoch, late.at(epoch));
     check_equal("N before and from epoch 4 on", {late.at(3), late.at(4)}, {1, 2});
 
-    step("Each of four wrong schedules is an error before any training begins.");
+    step("Here are four wrong schedules. tally rejects each of them before any training begins.");
     const std::vector<std::pair<std::string, std::string>> errors{{"{}", error_of({})},
                                                                   {"{{0, 0}}", error_of({{0, 0}})},
                                                                   {"{{0, -4}}", error_of({{0, -4}})},

@@ -25,7 +25,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     article.row("AFTER   4 x 1", "66.03", longer(66.03, 57.82), 8681, mb, mb_fixed);
     article.row("AFTER   and checkpoints", "85.47", longer(85.47, 66.03), 6775, std::lround(6775 - fixed),
                 mb_fixed);
-    note("The article speaks of 20 % more time, and does not say that BEFORE is a batch of 4.");
+    note("The article speaks of 20 % more time, and does not say that its first row is a batch of 4.");
 
     step("Which data is in this memory? Here is an update of our network: 4 layers of 32 units, 64 items.");
     const Tensor x = random_items(64, 32);
@@ -79,7 +79,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     show("F, and 4 x the weights", {F, 4 * 4 * 32 * 32 * std::int64_t(sizeof(real))});
     check_equal("the residual is 0", line.column("peak, bytes"), line.column("F + items x A"));
     check("F is 4 x the weights, and less than 2 KiB more", F >= 65536 && F < 65536 + 2048);
-    note("Weights, gradients and two averages need 4 x the weights' bytes. Sums and counts need the rest.");
+    note("Weights, gradients and Adam's two averages need 4 x the weights' bytes. The rest of F is small.");
 
     ask("what-gets-smaller", "n", n);
     const AtPeak whole = second_update(x, 64, update), parts = second_update(x, 64 / n, update);
@@ -98,7 +98,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     step("The picture shows the bytes in use during the update of 64 items.");
     graph("bytes", whole.svg, "", whole.strip);
 
-    step("We make the article's table: 8 layers of 128 units, 256 items, {} x {}, 3 segments.", n, 256 / n);
+    step("We measure 8 layers of 128 units: 256 items at once, {} x {}, and with checkpoints.", n, 256 / n);
     Net deep(8, 128);
     const Tensor many = random_items(256, 128);
     update(deep, many, 256);
@@ -116,5 +116,5 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
                       micro = measure("AFTER   accumulation", 256 / n, 1),
                       both = measure("AFTER   and checkpoints", 256 / n, 3);
     check("each row needs less memory than the row before", before > micro && micro > both);
-    note("Weights, gradients and averages are not counted here. A time is the quickest of five runs.");
+    note("Weights, gradients and Adam's averages are not counted here. A time is the quickest of five runs.");
 }

@@ -19,7 +19,7 @@ LESSON(one_of("items", "so many at a time fit into the budget", 20, {4, 6, 10, 1
     const std::int64_t fits = setting("items"), n = setting("micro");
     const Device device = options().device;
 
-    step("A budget turns this computer into a device of 640 KiB. Ten blocks of 64 KiB fill it.");
+    step("A budget limits this program to 640 KiB of memory. Ten blocks of 64 KiB fill it.");
     std::string error;
     memory::Report now;
     {
@@ -96,7 +96,7 @@ LESSON(one_of("items", "so many at a time fit into the budget", 20, {4, 6, 10, 1
     }
     const std::vector<double> bytes = images.column("saved an item, bytes").values;
     show("half the side, times", bytes[1] / bytes[0]);
-    note("But a network cannot learn details that the smaller images no longer show.");
+    note("Smaller images need less memory, but a network cannot learn details that they no longer show.");
 
     ask("large-weights", "n", n, "each", 8 / n);
     const Tensor x = random_items(8, 64);

@@ -75,7 +75,7 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {  // --items is the numb
     check_equal("buffers are k + n/k", cuts.column("buffers"), cuts.column("k + n/k"));
     note("With as many segments as layers, all inputs are kept, and all layers except one run again.");
 
-    step("The best number of segments is the square root of n. Here are 64 and 100 layers.");
+    step("The best number of segments is the square root of n. We test this with 64 and 100 layers.");
     Tower high(64), higher(100);
     const Cost eight = in_segments(high, 8), ten = in_segments(higher, 10);
     std::vector<double> peaks;
@@ -86,7 +86,7 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {  // --items is the numb
     show("KiB with 8 segments, and the least", {eight.peak, least});
     check("8 segments need less than a third of the memory of one", peaks[7] * 3 < peaks[0]);  // k = 8, 1
 
-    step("The other extreme keeps only x. Backward computes the input of each layer from x.");
+    step("You can also keep only the network's input x. Backward computes the input of each layer from x.");
     code(1);
     const Revolve<Array<real>> only_x(tower.layers, 1);
     const Cost from_x = cost_of(tower, only_x);  // Revolve keeps the inputs of some layers: here 1, x

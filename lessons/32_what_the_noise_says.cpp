@@ -62,7 +62,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     }
     check_close("expected squares", sizes.column("mean |g|^2 of 100"), sizes.column("expected"), bounds);
     note("At {} items, the noise equals |G|^2. This number is the noise scale, tr(Sigma) / |G|^2.", scale);
-    note("A much smaller batch gives mostly noise, a much larger batch little.");
+    note("Much smaller batches give mostly noise, much larger batches little noise.");
 
     ask("two-equations");
     const double solved = (8.0 - 5.0) / (1 / 10.0 - 1 / 20.0), rest = 5 - solved / 20;
@@ -115,5 +115,5 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     const double measured = runs[2].sum.scale().value();
     check_close("large windows measure the noise scale", measured, scale, 0.2 * scale);
     check("one small window is far off", runs[0].largest > 2 * scale);
-    note("This noise scale suggests batches of about {} items.", short_number(measured));
+    note("The noise scale of the large windows suggests batches of about {} items.", short_number(measured));
 }

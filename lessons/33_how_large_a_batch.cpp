@@ -61,7 +61,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     // The variance of one loss is at most 0.002, so five standard deviations of a mean are 0.023.
     check_close("expected losses", rates.column("loss left, mean of 100"), rates.column("expected"), 0.023);
 
-    step("A batch of b items has the best rate 1 / (1 + R/b).");
+    step("For b items and the noise scale R, the best rate is 1 / (1 + R/b).");
     auto sizes = table({"items", "best rate", "loss left", "1 / (1 + b/R)", "loss left with rate 0.5"});
     for (const int items : {scale / 4, scale, 4 * scale}) {
         const double best = best_rate(scale, items), expected = 1 / (1 + double(items) / scale);
@@ -97,7 +97,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
         const double alone = E_min + S_min * n, updates = S_min + E_min / (64 * n);
         times.row(n, std::lround(alone), std::lround(updates * (n + 8)));
     }
-    note("The unit of both times is the time of one item.");
+    note("The times are in units: a device computes one item in one unit of time.");
     const std::vector<double> one = times.column("one device").values,
                               many = times.column("64 devices").values;
     check("one device is fastest without accumulation", std::ranges::min_element(one) == one.begin());

@@ -49,7 +49,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {  // d
     auto bytes_of = table({"micro-batches", "once, bytes", "each time, bytes"});
     for (const int i : {0, 1, 2, 3})
         bytes_of.row(std::array{1, 2, 8, 16}[i], by_all(2 * i), by_all(2 * i + 1));  // once, each time
-    note("These are the bytes of gradients. Counts, and checks that the ranks agree, need a few more.");
+    note("The table counts the bytes of gradients. The ranks also send a few bytes of counts and checks.");
 
     // An update with the micro-batches k for which is_own(k) is true. Returns 1000 weights.
     const auto update = [](const auto& is_own, Sum how, DataParallel<real>* ranks) {

@@ -46,10 +46,11 @@ const exercise::Add add(
      .minutes = 5,
      .lesson = "the-diamond",
      .hints = {"With Write::set, to.dst can contain NaN. What is 0 * NaN?",
-               "The loop needs two cases: to.how is Write::set or Write::add. Only one of the two cases may "
-               "read the old number in to.dst[i].",
-               "First compute the contribution to the gradient: the factor times dy[i]. With Write::set, "
-               "assign this product to to.dst[i]. With Write::add, increase to.dst[i] by this product."},
+               "The loop needs two cases: to.how is Write::set or Write::add. In only one of these two cases "
+               "may your code read the old numbers in to.dst.",
+               "First multiply the factor by element i of dy: this product is the contribution to element i "
+               "of the gradient. With Write::set, assign the product to element i of to.dst. With "
+               "Write::add, add the product to element i of to.dst."},
      .why =
          "The first contribution to a gradient overwrites the old numbers in memory, and each later "
          "contribution is added. Therefore, the engine does not need to fill the gradient with zeros first."},

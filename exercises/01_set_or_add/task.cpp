@@ -1,8 +1,8 @@
 // Write: a backward function that overwrites or adds.
 //
 // A value that is used in several places gets one contribution to its gradient from each place. The
-// gradient is the sum of these contributions. You write the backward function of y = factor * x. It computes
-// one contribution to the gradient of x: the numbers factor * dy[i], where dy is the gradient of y.
+// gradient is the sum of these contributions. You write the backward function of y = factor * x. This
+// function computes one contribution to the gradient of x: factor times dy, where dy is the gradient of y.
 //
 // The function writes to the vector to.dst, which has as many numbers as dy. to.how has one of two values:
 //
@@ -12,7 +12,8 @@
 // Example: factor is 3, dy is [1 2], and to.dst is [10 30]. Then to.dst becomes [3 6] with Write::set,
 // and [13 36] with Write::add.
 //
-// The question: may your code read the old number in to.dst[i] in both cases, Write::set and Write::add?
+// The question: may your code read the old numbers in to.dst with Write::set, and may it read them with
+// Write::add?
 //
 // Given:
 //     using Numbers = std::vector<double>;

@@ -48,16 +48,17 @@ const exercise::Add add(
     {.title = "the order in which backward visits values",
      .minutes = 10,
      .lesson = "the-diamond",
-     .hints = {"Several values wait for a visit. Which of these values cannot be an input of another waiting "
-               "value?",
+     .hints = {"`waiting` contains the values that backward() still has to visit. Which of these values "
+               "cannot be an input of another value in `waiting`?",
                "A value has a larger number than its inputs, so the waiting value with the largest number "
                "has a complete gradient. Change the line that chooses the next value, and keep each value in "
                "`waiting` only once.",
                "Make `waiting` a std::set<int>, which keeps each number once, in increasing order. rbegin() "
                "points to the largest number. Erase this number, visit the value with this number, and "
                "insert the numbers of its inputs."},
-     .why = "A value is newer than its inputs, so the newest waiting value has its complete gradient. If "
-            "backward takes the newest value first, 60 visits are enough for a graph with 2^60 paths."},
+     .why = "A value is newer than its inputs. Therefore, the newest of the values that backward() still has "
+            "to visit has a complete gradient. If backward takes the newest value first, 60 visits are "
+            "enough for a graph with 2^60 paths."},
     examine, answers);
 
 }  // namespace

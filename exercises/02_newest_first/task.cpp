@@ -7,11 +7,11 @@
 //
 //     0: x     1: y = x * x  (inputs 0 and 0)     2: z = y + x  (inputs 1 and 0)
 //
-// Return the numbers of the values in the order of the visits. The first visit is to the value `from`: if
-// `from` is 2, the order is 2 1 0. Visit each value once, even if several paths lead to it. Do not visit a
-// value that does not contribute to `from`.
-// The code below keeps the values that it still has to visit in `waiting`. The code visits some values too
-// early, and some values several times.
+// Return the numbers of the values in the order of the visits. The first visit is to the value `from`. In
+// the example above, the order is 2 1 0 if `from` is 2. Visit each value once, even if several paths lead
+// to it. Do not visit a value that does not contribute to `from`. In the code below, `waiting` contains the
+// values that the code still has to visit. The code visits some values too early, and some values several
+// times.
 //
 // The question: which of the waiting values certainly has a complete gradient?
 //

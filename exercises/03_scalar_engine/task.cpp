@@ -8,10 +8,11 @@
 //     };
 //     Value leaf(double value);                            // creates a node without inputs
 //
-// add() is complete, and shows the parts of an operation. Its backward function captures a and b by value ([a, b],
-// not [&]), because it runs after add() has returned. The other functions are your task.
+// add() is complete: it is an example of an operation. Its backward function captures a and b by value
+// ([a, b], not [&]), because it runs after add() has returned. The other functions are your task.
 //
-//   multiply   The gradient of each input grows by the gradient of the output times the other input.
+//   multiply   The backward function of y = a * b adds, to the gradient of each input, the gradient of y
+//              times the other input.
 //   tanh_of    std::tanh(x->value) computes y. The derivative of y = tanh(x) is 1 - y * y.
 //   backward   Set the gradient of y to 1. Visit the nodes from the newest to the oldest, each node once (exercise
 //              newest-first), and call node->backward(*node) at each node that has inputs. Gradients add up: a second

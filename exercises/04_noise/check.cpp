@@ -60,10 +60,11 @@ const exercise::Add add(
                "The missing step is in the last line. If there are N means, `squares` divided by N - 1 is "
                "the variance of a mean over `size` items. The variance of one item is larger by a factor "
                "that you know.",
-               "Divide `squares` by the number of means minus 1, and multiply the result by `size`."},
+               "Divide `squares`, the sum of the squared differences, by the number of means minus 1, and "
+               "multiply the result by `size`."},
      .why = "A mean over b items has 1/b of the variance of one item. The noise of one item is therefore b "
-            "times the variance of the micro-batches' means. The noise and the squared gradient together "
-            "give the noise scale."},
+            "times the variance of the micro-batches' means. The noise divided by the squared gradient is "
+            "the noise scale: with this batch size, the variance of the mean equals the squared gradient."},
     examine, answers);
 
 }  // namespace

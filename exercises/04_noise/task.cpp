@@ -5,13 +5,14 @@
 // has a mean gradient over `size` items. These N means differ from each other because of the noise. (A
 // gradient is a single number here.)
 //
-// A mean over b items has 1/b of the variance of one item. Subtract the mean of the N means from each
-// mean: these N differences add up to 0, so only N - 1 of the differences are independent.
+// A mean over b items has 1/b of the variance of one item. If you subtract the mean of the N means from
+// each mean, the N differences add up to 0. Therefore, only N - 1 of the differences are independent.
 //
 // Return an estimate of the variance of ONE item. The estimate must be right on average. The code below
 // computes `squares`, the sum of the squared differences. The last step is missing.
 //
-// Example: the means are 1 and 3, each over 4 items. Then `squares` is 2, and the estimate is 8.
+// Example: the means are 1 and 3, each over 4 items. Then the sum of the squared differences, `squares`, is
+// 2, and the estimate is 8.
 //
 // The question: does one item have a larger or a smaller variance than a mean over `size` items?
 #include "given.hpp"

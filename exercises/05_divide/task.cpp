@@ -2,7 +2,8 @@
 //
 // Six rows do not fit into memory at once, so they come in micro-batches of `size` rows. The backward() of
 // each micro-batch adds its gradient to w.grad(). At the end, w.grad() must be the gradient of the mean
-// loss over ALL rows, as if all rows came at once. With micro-batches of two rows:
+// loss over ALL rows, as if all rows came at once. With micro-batches of two rows, the code below computes
+// a wrong gradient:
 //
 //     all six rows at once     [-0.3536  0.0207 -0.6125]
 //     the code below           [-1.0608  0.0620 -1.8375]

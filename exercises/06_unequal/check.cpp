@@ -50,8 +50,8 @@ const exercise::Add add(
           "the mean over all rows, its weight must be 1 / (number of all rows). Which factor turns the first "
           "weight into the second?",
           "Count all rows first, in a separate loop. Then change the line with backward(): the weight of a "
-          "micro-batch is a quotient of two numbers of rows. The quotient of the integers 4 and 6 is 0 in "
-          "C++.",
+          "micro-batch is one number of rows divided by another number of rows. The quotient of the integers "
+          "4 and 6 is 0 in C++.",
           "If a micro-batch has b of all B rows, its weight is b / B. Convert b to double first, and "
           "multiply the loss of each micro-batch by its weight. (Or use sum() instead of mean(), and divide "
           "each loss by B.)"},

@@ -3,17 +3,17 @@
 // Four micro-batches make one update, and an epoch has ten micro-batches. At the end, two micro-batches are
 // left over. They are the tail of the epoch, and a policy decides what happens to the tail:
 //
-//     Policy::scale   The tail makes its own update: its sum, divided by the number of its items.
-//     Policy::drop    The tail makes no update and is lost.
-//     Policy::carry   The tail waits, and the next epoch completes its window. The last epoch's tail is lost.
+//     Policy::scale   The tail makes its own update: the mean gradient of the items in the tail.
+//     Policy::drop    The gradients of the tail are thrown away: the tail makes no update.
+//     Policy::carry   The next epoch adds micro-batches to the tail's window. The last epoch's tail is lost.
 //
-// Return the gradients of all updates, in the order of the updates. Each gradient is the mean over the ITEMS
-// of its window. (Micro-batches can have different numbers of items.) The code for the end of an epoch is
-// missing below.
-// Example: with windows of 2 micro-batches, the epoch {2, 2} {4, 2} {9, 1} gives the gradient
-// (2 + 4) / (2 + 2) = 1.5, and its tail gives 9 / 1 = 9 with Policy::scale.
+// Return the gradients of all updates, in the order of the updates. Each gradient is the mean over the
+// ITEMS of its window. (Micro-batches can have different numbers of items.) The code for the end of an
+// epoch is missing below. Example: {2, 2} is a micro-batch with the sum 2 and 2 items. With 2 micro-batches
+// in a window, the epoch {2, 2} {4, 2} {9, 1} gives the gradient (2 + 4) / (2 + 2) = 1.5. The tail {9, 1}
+// gives 9 / 1 = 9 with Policy::scale.
 //
-// The question: which values must `sum`, `items` and `micros` have when the next epoch begins?
+// The question: for each policy, which values must `sum`, `items` and `micros` have after the missing code?
 //
 // Given:
 //     struct Micro { double sum; int items; };  // the sum of the items' gradients, and the number of items

@@ -168,9 +168,9 @@ const exercise::Add add_to_the_course(
           "In epoch(), while rows are left: call begin(), call add() for at most `micros` micro-batches, "
           "call finish(), and count the update. Each micro-batch begins at row `from` and ends before row "
           "std::min(from + micro_rows, rows)."},
-     .why = "You have written an accumulating window. This window divides the gradient once, by the number "
-            "of rows that it has accumulated, so unequal micro-batches and the tail need no special case. "
-            "tally's Window does the same."},
+     .why = "You have written a window that accumulates gradients. Your window divides the gradient once, by "
+            "the number of accumulated rows. Therefore, the same code is right for micro-batches of unequal "
+            "sizes and for the last window of an epoch. tally's Window does the same."},
     examine, answers);
 
 }  // namespace

@@ -43,16 +43,17 @@ const exercise::Add add(
     {.title = "the two gradients of a matrix product",
      .minutes = 10,
      .lesson = "arrays",
-     .hints = {"In y = a b, which numbers of y change if a[i][l] grows by a small h, and by how much does "
-               "each of them change?",
+     .hints = {"In y = a b, the number in row i and column l of a grows by a small h. Which numbers of y "
+               "change, and by how much does each of them change?",
                "The gradient of a has as many rows as dy, and the gradient of b has as many columns as dy. "
                "These shapes tell you whether dy is the left or the right factor of each gradient. The other "
                "factor is a transposed operand.",
                "The gradient of a is dy times the transposed b. The gradient of b is the transposed a times "
                "dy."},
-     .why = "If a[i][l] grows by h, y[i][j] grows by h * b[l][j] for every j, so the gradient of a is dy "
-            "times the transposed b. The gradient of b is the transposed a times dy. This product is a sum "
-            "over the rows of the batch, and accumulation continues this sum."},
+     .why = "If one number of a grows by h, a row of y grows by h times a row of b. Therefore, the gradient "
+            "of a is dy times the transposed b. The gradient of b is the transposed a times dy. The gradient "
+            "of b is a sum over the rows of the batch, and accumulation adds the rows of the next "
+            "micro-batch to this sum."},
     examine, answers);
 
 }  // namespace

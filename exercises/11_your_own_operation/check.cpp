@@ -70,14 +70,15 @@ const exercise::Add add(
      .minutes = 10,
      .lesson = "arrays",
      .hints = {"The task states the derivative of softsign, and the chain rule multiplies this derivative by "
-               "dy. How does the line with dx[i] differ from this product?",
-               "The line with dx[i] needs three changes: take the absolute value of x, square the "
+               "dy. How does the result of the loop in backward differ from dy times this derivative?",
+               "The loop in backward needs three changes: take the absolute value of x, square the "
                "denominator, and multiply by dy. The numbers of dy are in dy.to_vector().",
-               "Before the loop, copy the numbers of dy to a vector. With d = 1 + std::abs(dx[i]), the new "
-               "dx[i] is the i-th number of dy divided by d * d."},
-     .why = "A backward function returns dy times the derivative, for positive and negative x. gradcheck "
-            "multiplies the operation's result by random numbers, so dy is not 1. Therefore, gradcheck finds "
-            "a backward function that ignores dy."},
+               "Before the loop, copy the numbers of dy to a vector. In the loop, let d be 1 plus the "
+               "absolute value of an element of x, and divide the same element of dy by d * d."},
+     .why = "A backward function computes dy, the gradient of the result, times the derivative, for positive "
+            "and negative x. The function gradcheck, which computes finite differences, multiplies the "
+            "operation's result by random numbers, so dy is not 1. Therefore, gradcheck finds a backward "
+            "function that ignores dy."},
     examine, answers);
 
 }  // namespace

@@ -5,10 +5,10 @@
 // softsign is cheaper to compute. The derivative of softsign is 1 / (1 + |x|)^2. The chain rule multiplies
 // the derivative by dy, the gradient of the result.
 //
-// forward is right. In backward, the line with dx[i] is wrong. The check compares your gradient with finite
-// differences. Example: for x = [0 1 3] and dy = [1 2 -2], the gradient of x is [1 0.5 -0.125].
+// forward is right. In backward, the line with the loop is wrong. The check compares your gradient with
+// finite differences. Example: for x = [0 1 3] and dy = [1 2 -2], the gradient of x is [1 0.5 -0.125].
 //
-// The question: how does the line with dx[i] differ from dy times the derivative?
+// The question: how do the numbers that the loop in backward computes differ from dy times the derivative?
 //
 // Given:
 //     std::vector<double> dy.to_vector()  // the numbers of dy, as many as x has

@@ -108,8 +108,9 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         look.equal("gradient of w", exercise::as_numbers(weight->gradient), exercise::gradient_of(w));
         // tally's order of additions in a product determines the bits (docs/architecture.md).
         look.same_bits("gradient of w", weight->gradient, w.grad().to_vector(),
-                       "Your gradient is right except for rounding, but its bits differ from tally's. Add "
-                       "each product directly to the existing gradient, in the order of the rows of a.");
+                       "Your gradient is right except for rounding, but its bits differ from tally's. In the "
+                       "backward function of matmul(a, b), add each product directly to the existing "
+                       "gradient, in the order of the rows of a.");
     };
     for (const int size : {6, 2, 3, 1}) {
         look.with("the six rows, " + std::to_string(size) + " in a micro-batch, losses divided");
@@ -146,17 +147,19 @@ const exercise::Add add_to_the_course(
     {.title = "an array engine from scratch, with the same bits",
      .minutes = 60,
      .lesson = "arrays",
-     .hints = {"In which order does backward visit the nodes in exercise newest-first, and which two "
-               "products are the gradients of a matrix product in exercise matmul?",
-               "Write mean and divide first, because they look like add(). Then write backward with a "
-               "std::map<int, Value> of the waiting nodes, with the nodes' ids as keys. Write matmul last: "
-               "forward has three loops, and the rule of matmul has the same three loops.",
-               "In backward(): set the gradient of y to 1. While nodes wait, remove the node with the "
-               "largest id. If this node has inputs, call its rule, clear its gradient, and put its inputs "
-               "into the map. In the rule of matmul, the inner loop adds one product to the gradient of a "
-               "and one product to the gradient of b."},
-     .why = "You have written an engine. tally works in the same way and computes the same bits. tally also "
-            "has more operations, counts the memory that arrays use, and supports a second device."},
+     .hints =
+         {"In exercise newest-first, in which order does backward visit the nodes? In exercise matmul, which "
+          "two products are the gradients of a and b?",
+          "Write mean and divide first, because they look like add(). Then write backward with a "
+          "std::map<int, Value> of the waiting nodes, with the nodes' ids as keys. Write matmul last: the "
+          "product needs three loops, and the backward function of matmul needs the same three loops.",
+          "In backward(): set the gradient of y to 1. While the map of waiting nodes is not empty, remove "
+          "the node with the largest id. If this node has inputs, call its rule, clear its gradient, and put "
+          "its inputs into the map. In the rule of matmul, the inner loop adds one product to the gradient "
+          "of a and one product to the gradient of b."},
+     .why =
+         "You have written an autograd engine. tally works in the same way and computes the same bits. tally "
+         "also has more operations, counts the memory that arrays use, and supports a second device."},
     examine, answers);
 
 }  // namespace

@@ -3,11 +3,11 @@
 // add() is an example. A node's `rule` is its backward function: it adds to the gradients of the inputs. At
 // the end your gradients must have the same BITS as those of tally, so the order of the additions matters:
 //
-//   matmul    Start each sum at 0, and add each product with std::fma(p, q, sum), which rounds once. The rule
-//             (exercise matmul) adds each product directly to the number that is already in the gradient,
-//             with std::fma. It visits the rows of `a` in order, and each row adds to the gradient of b.
-//   mean      Divide the sum of all numbers by their count. The rule divides the gradient by the count, too.
-//   divide    Divide each number of x by `by`. The rule divides the gradient by `by`, too.
+//   matmul    Start each sum at 0, and add each product with std::fma(p, q, sum), which rounds once.
+//             matmul's rule (exercise matmul) adds each product directly to the number that is already in
+//             the gradient, with std::fma. This rule must visit the rows of `a` in order.
+//   mean      Divide the sum of all numbers by their count. mean's rule divides the gradient by the count.
+//   divide    Divide each number of x by `by`. divide's rule also divides the gradient by `by`.
 //   backward  Set the gradient of y to 1. Run the rule of the newest node first (exercise newest-first). A leaf
 //             keeps its gradient, and the next backward adds to it.
 //

@@ -5,14 +5,14 @@
 //
 // Kahan's method keeps a second number, to.lost: the amount that rounding has taken from the sum. Each call
 // first adds the old to.lost to x. The sum should grow by the result of this addition, but rounding makes
-// the sum grow by another amount. The new to.lost is the difference of the result and this amount: it is
-// positive if the sum is too small.
+// the sum grow by another amount. The new to.lost is the intended growth minus the real growth, so to.lost
+// is positive if the sum is too small.
 //
 // Example: the sum is 256 and x is 1. The sum stays 256, and to.lost becomes 1. In the next call x is 1
 // again. The sum should grow by 2, so it becomes 258, and to.lost becomes 0.
 //
-// Compute the new sum with bf16(...). All other numbers may be floats. The check rounds both members of
-// Sum to bfloat16 after each call.
+// Compute the new sum with bf16(...). All other numbers may be floats. After each call, the check rounds
+// to.sum and to.lost to bfloat16.
 //
 // The question: by how much does the sum really grow in one call of add()?
 //

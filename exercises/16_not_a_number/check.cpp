@@ -56,15 +56,15 @@ const exercise::Add add(
      .minutes = 5,
      .lesson = "mean-sum-token",
      .hints = {"If you leave a micro-batch out of the mean, which two sums must not contain it?",
-               "Look at the place of todo(). Test all numbers of the micro-batch before you add any of them. "
-               "`continue` skips to the next micro-batch. After the loop, handle a window in which no items "
-               "are left.",
+               "At the place of todo(), test all numbers of the micro-batch before you add any of them. "
+               "`continue` skips to the next micro-batch. After the loop, handle a window in which no "
+               "items are left.",
                "Start with a bool that is true, and set it to false if std::isfinite() returns false for a "
                "number of micro.sum. Skip the micro-batch if the bool is false. After the loop, return {} if "
                "items is 0."},
      .why = "A micro-batch that you leave out must be missing in the numerator (the sum) and in the "
-            "denominator (the items). Skip the micro-batch, because a multiplication by 0 keeps NaN. A "
-            "Window does this with the policy drop_micro."},
+            "denominator (the items). Skip the micro-batch, because a multiplication by 0 keeps NaN. "
+            "tally's class Window leaves out such a micro-batch if you choose the policy drop_micro."},
     examine, answers);
 
 }  // namespace

@@ -62,8 +62,9 @@ const exercise::Add add(
                "micro[i], divided by the number of micro-batches, to g[i]. After the loop, apply the "
                "penalty, the clip and momentum once, and change the weights once."},
      .why = "You can compute a mean in parts, one for each micro-batch, but not a clip, momentum or a "
-            "penalty. Do each step once for each update, in the order mean, penalty, clip, momentum, step. A "
-            "Window does the same."},
+            "penalty. Do each step once for each update, in the order mean, penalty, clip, momentum, "
+            "step. tally's class Window also divides, clips and changes the weights only once for each "
+            "update."},
     examine, answers);
 
 }  // namespace

@@ -47,14 +47,16 @@ const exercise::Add add(
     {.title = "a loss that is a ratio of sums, computed exactly in micro-batches",
      .minutes = 10,
      .lesson = "when-it-lies",
-     .hints = {"d loss / d p contains I and D. Over which pixels do you compute these two sums?",
+     .hints = {"The derivative d loss / d p contains the sums I and D. Over which pixels does the loss "
+               "compute I and D?",
                "Look at the braces of the loop over micro-batches. The gradients need the complete sums I "
                "and D, so write two loops over the micro-batches.",
-               "Declare I and D before the first loop, so that I and D start at 0 only once. Close the first "
-               "loop after the sums. Compute the gradients in a second loop over the micro-batches."},
-     .why = "A micro-batch needs only two numbers from the other micro-batches: their parts of I and D. A "
-            "first pass without a graph computes I and D, and a second pass computes exact gradients. The "
-            "price is one more forward pass."},
+               "Declare the sums I and D before the first loop, so that both start at 0 only once. Close "
+               "the first loop after the lines that add to I and D. Compute the gradients in a second "
+               "loop over the micro-batches."},
+     .why = "A micro-batch needs only two numbers from the other micro-batches: their parts of the sums I "
+            "and D. A first pass without a graph computes I and D, and a second pass computes exact "
+            "gradients. The price is one more forward pass."},
     examine, answers);
 
 }  // namespace

@@ -9,9 +9,10 @@
 // Return d loss / d p for each pixel, in the order of the micro-batches. The code below computes I and D separately
 // for each micro-batch, so its gradients belong to another loss.
 //
-// Example: two micro-batches have p = [0.9 0.2] and [0.6 0.1]. Both have t = [1 0]. Then I is 1.5, and D is 3.8.
+// Example: two micro-batches have p = [0.9 0.2] and [0.6 0.1]. Both have t = [1 0]. Over all four pixels, the
+// sum I is 1.5, and the sum D is 3.8.
 //
-// The question: when do you know I and D, and how often must you visit each micro-batch?
+// The question: when do you know the complete sums I and D, and how often must you visit each micro-batch?
 //
 // Given:
 //     struct Micro { std::vector<double> p, t; };   // p and t of each pixel, equally long

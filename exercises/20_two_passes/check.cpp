@@ -68,14 +68,15 @@ const exercise::Add add(
      .hints =
          {"Which numbers of the other micro-batches does a micro-batch need before its backward pass?",
           "The loop over the micro-batches becomes two loops, with one backward of the loss between them. "
-          "z.grad() has one row for each item. Count the rows of the micro-batches to find the first row of "
-          "each micro-batch.",
-          "First loop, in a block with NoGrad: collect the representations in a vector. Make their concat() "
-          "a parameter z, and call backward on the loss of z. Second loop: multiply the new representations "
-          "by the constant slice of z.grad(), and call backward on the sum of the products."},
-     .why = "Micro-batches exchange the representations, two numbers for each item, but no graphs. The price "
-            "is one more forward pass of each micro-batch, and the gradient is exact. add_cached() does this "
-            "for any encoder."},
+          "z.grad(), the gradient of the loss for all representations z, has one row for each item. Count "
+          "the rows of the micro-batches to find the first row of each micro-batch.",
+          "First loop, in a block with NoGrad: collect the representations in a vector. Make their "
+          "concat() a parameter z, and call backward on the loss of z. Second loop: multiply the new "
+          "representations by the micro-batch's slice of z.grad(), a constant, and call backward on the "
+          "sum of the products."},
+     .why = "Micro-batches exchange the representations, two numbers for each item, but no graphs. The "
+            "price is one more forward pass of each micro-batch, and the gradient is exact. tally's "
+            "function add_cached() computes this exact gradient for any encoder."},
     examine, answers);
 
 }  // namespace

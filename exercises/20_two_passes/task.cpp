@@ -7,10 +7,12 @@
 // A representation is small: two numbers for each item, so all representations fit into memory, but the
 // graphs of the encoder do not. Use two passes over the micro-batches:
 //     first    Compute all representations without a graph. Compute the gradient of the loss for each representation.
-//     second   Encode each micro-batch again, with a graph. Send its rows of this gradient backward into w.
+//     second   Encode each micro-batch again, with a graph. Continue backward from the gradient of the
+//              micro-batch's representations to w.
 //
-// The question of the second pass: g is a constant. Which scalar, computed from h = encode(...), has the gradient g
-// with respect to h?
+// The question of the second pass: you know g, the gradient of the loss with respect to h = encode(...), as a
+// constant. But backward() starts at a scalar. Which scalar, computed from h and g, has the gradient g with
+// respect to h?
 //
 // The check compares w.grad() with the gradient of the full batch, and measures the memory of your code in bytes.
 //

@@ -74,13 +74,14 @@ const exercise::Add add(
      .lesson = "checkpointing",
      .hints =
          {"Does the backward pass of the second half read the results of the layers in the first half?",
-          "The first half runs twice. Run it first in a block with NoGrad, to compute only its last result. "
-          "Run it again with a graph, after the backward pass of the second half.",
+          "Run the first half of the layers twice. Run it first in a block with NoGrad, to compute only "
+          "its last result. Run it again with a graph, after the backward pass of the second half.",
           "Declare Tensor middle before the block with NoGrad, and assign a parameter(...) to middle in this "
           "block. Call backward on the mean of the second half's result. Then recompute the first half, "
           "multiply its result by constant(middle.grad()), and call backward on the sum of the products."},
-     .why = "You never kept the results of both halves at the same time. The price is one more forward pass "
-            "of the first half. checkpoint() does this for any function and any number of segments."},
+     .why = "You never kept the results of both halves at the same time. The price is one more forward "
+            "pass of the first half. tally's function checkpoint() saves memory in the same way, for any "
+            "function and any number of segments."},
     examine, answers);
 
 }  // namespace

@@ -114,7 +114,9 @@ bool same_pass(exercise::AnswerTest& look, const Functions& yours, DeepChain& ch
         if (!look.equal(name, exercise::gradient_of(chain.w[i]), exercise::gradient_of(plain_w[i])) ||
             !look.same_bits(
                 name, chain.w[i].grad().to_vector(), plain_w[i].grad().to_vector(),
-                "The gradient is right except for rounding. Send the gradient with sum(h * constant(g))."))
+                "The gradient is right except for rounding. For each segment except the last, call "
+                "backward() on sum(h * constant(g)), where h is the segment's result and g is the "
+                "gradient of h."))
             return false;
     }
     return true;
@@ -186,12 +188,13 @@ const exercise::Add add_to_the_course(
      .lesson = "checkpointing",
      .hints =
          {"Which arrays does backward() need before it can recompute a segment?",
-          "forward() keeps h.value() before each segment, and runs the segment with layers(). backward() "
-          "goes through the segments from the last to the first, and passes one gradient from each segment "
-          "to the segment before it.",
-          "Begin with the last segment. Make the kept array of a segment a parameter, input, and run the "
-          "layers of the segment from input to h. Call backward() on the loss, or on the sum of h times the "
-          "gradient of the next segment's input. Then input.grad() is the gradient for the segment before."},
+          "Before each segment, forward() keeps the segment's input h.value(), and then runs the segment "
+          "with layers(). backward() goes through the segments from the last to the first, and passes one "
+          "gradient from each segment to the segment before it.",
+          "Begin with the last segment. Make a parameter `input` from the kept array of a segment, and "
+          "run the layers of the segment from `input` to the result h. Call backward() on the loss, or on "
+          "the sum of h times the gradient of the next segment's input. Then input.grad() is the gradient "
+          "for the segment before."},
      .why = "You have written checkpointing. The price is one more forward pass. With n layers in k "
             "segments, the memory falls from n arrays to about k + n / k. tally's checkpoint() does the same "
             "for any function."},

@@ -21,8 +21,9 @@
 //              backward() on the loss. For every other segment, call backward() on sum(h * constant(g)), where h is
 //              the segment's result and g is the gradient of the next segment's input (exercise two-segments).
 //
-// The gradients of all w must have the same bits as in the plain chain, which keeps n arrays of the size of x. Your
-// chain may keep at most k + n / k + 6 such arrays at the same time.
+// The gradients of all matrices in w must have the same bits as in a plain chain without checkpoints. The
+// plain chain keeps n arrays of the size of the input x. Your chain may keep at most k + n / k + 6 such
+// arrays at the same time.
 #include "given.hpp"
 
 float forward(DeepChain& chain, const Array<float>& x, const Array<float>& target) { todo(); }

@@ -101,8 +101,8 @@ const exercise::Add add(
                "budget, a segment begins at layer + 1: insert this number at the front of first_layers. Then "
                "the sum restarts with kept[layer]."},
      .why = "All layers before the last segment run twice, wherever you cut. So make the last segment as "
-            "long as the memory allows. The other segments only have to fit into the memory. fit_into() does "
-            "this with measured layers."},
+            "long as the memory allows. The other segments only have to fit into the memory. tally's "
+            "function fit_into() measures the layers of a chain, and cuts the chain by the same rule."},
     examine, answers);
 
 }  // namespace

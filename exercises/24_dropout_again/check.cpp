@@ -41,12 +41,12 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
 const exercise::Add add({.title = "a dropout mask that can be recomputed",
                          .minutes = 5,
                          .lesson = "what-must-not-differ",
-                         .hints = {"Can you draw the random number of item 5 without the random numbers of "
-                                   "the items 0 to 4? What do you need to know?",
+                         .hints = {"Can you draw the random number of item 5 without the random numbers "
+                                   "of the items 0 to 4? Which arguments does random() need for item 5?",
                                    "The third argument of random() is wrong. Which number does the i-th item "
                                    "of this micro-batch have in the window?",
-                                   "Remove the static variable. The third argument is the number of the "
-                                   "micro-batch's first item plus i."},
+                                   "Remove the static variable. The third argument of random() is the "
+                                   "number of the micro-batch's first item plus i."},
                          .why = "A mask that depends only on seed, layer and item does not depend on earlier "
                                 "calls, so a checkpoint can recompute the mask. And four micro-batches of 16 "
                                 "items drop the same items as one batch of 64."},

@@ -6,8 +6,9 @@
 // window into micro-batches. The code below counts all random numbers since its first call, so a second run gets other
 // factors.
 //
-// Example: items 4 to 7 of a window are the micro-batch with first_item 4. mask() must give them the same factors as
-// in a micro-batch of the items 0 to 7. In another layer or update, they get other random numbers.
+// Example: items 4 to 7 of a window are the micro-batch with first_item 4. mask() must give them the same
+// factors as in a micro-batch of the items 0 to 7. In another layer or another update, the same items get
+// other random numbers.
 //
 // The question: on which three numbers may the factor of an item depend?
 //

@@ -6,16 +6,19 @@
 //     Run k steps, and take a snapshot: the input of the other l - k steps. Process these steps with c - 1
 //     snapshots. Then release the snapshot, and process the first k steps with all c snapshots.
 //
-// For l steps and c snapshots, p(l, c) is the smallest number of steps that run only to reach a position:
+// For l steps and c snapshots, p(l, c) is the smallest number of steps that run only to compute the input of
+// a later step:
 //     p(1, c) = 0,    p(l, 1) = l (l - 1) / 2,    p(l, c) = min over k of  k + p(l - k, c - 1) + p(k, c)
 //
 // Return the best k, from 1 to steps - 1, for a chain of `steps` steps with `free` more snapshots. The check calls
 // your function only with steps > 1 and free > 0. The code below returns the middle of the chain.
 //
-// Example: p(10, 3) is 15. With 10 steps and 2 more snapshots, positions in the middle need more than 15 steps.
+// Example: p(10, 3) is 15. If you take each snapshot in the middle, a chain of 10 steps with 2 more snapshots
+// runs more than 15 such steps.
 //
-// The question: the formula needs the same values p(l, c) many times. How do you compute each value only once? The
-// check uses chains of up to 64 steps and up to 10 snapshots, and counts the steps that your positions need.
+// The question: a search with the formula needs the same values p(l, c) many times. How do you compute each
+// value only once? The check uses chains of up to 64 steps and up to 10 snapshots, and counts the steps that
+// your positions need.
 #include "given.hpp"
 
 int next_snapshot(int steps, int free) { return steps / 2; }

@@ -5,15 +5,17 @@
 // each. So each window gives two squared norms:
 //     first = |G|^2 + tr / b          of the mean gradient over the first micro-batch
 //     whole = |G|^2 + tr / (n * b)    of the mean gradient over the whole window
-// These are two equations for tr and |G|^2. The code below solves them for tr. Solve them for |G|^2.
+// The two lines are two equations with the unknown numbers tr and |G|^2. The code below solves them for tr.
+// Solve them for |G|^2.
 //
 // Return the noise scale tr / |G|^2 from many windows. Divide the sum of all estimates of tr by the sum of all
 // estimates of |G|^2. In a single window the estimate of |G|^2 can be negative. A negative estimate is not an error:
 // keep it.
 //
-// Example: n is 2, b is 10, first is 110, and whole is 60. Then tr is 1000, |G|^2 is 10, and the result is 100.
+// Example: a window has n = 2 micro-batches of b = 10 items, and has the squared norms first = 110 and
+// whole = 60. Then tr is 1000, |G|^2 is 10, and the result is 100.
 //
-// The question: how much of `whole` is noise?
+// The question: which part of the squared norm `whole` is noise, and does not belong to |G|^2?
 //
 // Given:
 //     struct Norms { double first, whole; };   // the two squared norms of one window

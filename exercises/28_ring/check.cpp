@@ -65,10 +65,11 @@ const exercise::Add add(
      .lesson = "one-all-reduce",
      .hints = {"In round 0, rank r sends chunk r. Which chunk does rank r receive in round 0, and which one "
                "can it send in round 1?",
-               "Replace the 0 of `.chunk`. A rank sends the chunk that it received in the round before. How "
-               "does the chunk's number change from round to round? The same rule is right in both phases.",
-               "In both phases, the chunk's number is rank - round, taken modulo `ranks`. Add 2 * ranks "
-               "before the modulo, so that the number is not negative."},
+               "Replace the 0 of `.chunk`. A rank sends the chunk that it received in the round before. "
+               "How does the chunk's number change from round to round? The number changes in the same "
+               "way in both phases.",
+               "In each round of both phases, a rank sends the chunk with the number rank - round, taken "
+               "modulo `ranks`. Add 2 * ranks before the modulo, so that the number is not negative."},
      .why = "Each chunk travels around the ring twice: once to be added up, and once to be distributed. So "
             "each of the P ranks sends 2 (P - 1) / P times the size of the gradient. That is less than twice "
             "the size, for any number of ranks."},

@@ -3,8 +3,8 @@
 // Each of P processes (ranks) has a gradient, divided into P chunks. Each rank needs the sum of the gradients of all
 // ranks. In each round, each rank r sends ONE chunk to rank r + 1 (the last rank sends to rank 0). All ranks send at
 // the same time. There are two phases:
-//     rounds 0 to P - 2         The receiver ADDS the chunk to its own chunk. At the end of this phase each rank has
-//                               one complete chunk.
+//     rounds 0 to P - 2         The receiver ADDS the received chunk to its own chunk of the same number.
+//                               At the end of this phase each rank has one complete chunk.
 //     rounds P - 1 to 2 P - 3   The receiver OVERWRITES its own chunk. The complete chunks travel around the ring.
 //
 // Return which chunk rank `rank` sends in round `round`. In round 0, rank r sends chunk r.

@@ -5,17 +5,18 @@
 // backward B. The code below does all F first, so each stage keeps all 8 micro-batches.
 //
 // Return the work of one stage in the order "one forward, one backward" (1F1B):
-//     first    Do as many F as there are stages after this one.
-//     then     Do F, B, F, B, ... until no F is left.
+//     first    Do as many forward passes F as there are stages after this stage.
+//     then     Do one F and one B in turn, until the F of all micro-batches are done.
 //     at last  Do the remaining B.
 //
-// Example: with 4 stages and 3 micro-batches, stage 2 does F(0) F(1) B(0) F(2) B(1) B(2).
+// Example: F(m) is the forward pass of micro-batch m, and B(m) is its backward pass. With 4 stages and 3
+// micro-batches, stage 2 does F(0) F(1) B(0) F(2) B(1) B(2).
 //
-// Targets for 4 stages and 8 micro-batches: 22 units of time, and at most 4 micro-batches kept. The schedule must
-// also work for fewer micro-batches than stages. F and B take one unit of time each. F(m) waits for F(m) of the
-// stage before, and B(m) waits for B(m) of the stage after.
+// Targets for 4 stages and 8 micro-batches: 22 units of time, and at most 4 micro-batches kept. The schedule
+// must also work for fewer micro-batches than stages. F and B take one unit of time each. For micro-batch m,
+// F(m) waits for F(m) of the stage before, and B(m) waits for B(m) of the stage after.
 //
-// The question: how many more F than B may a stage have done?
+// The question: how many more forward passes F than backward passes B may a stage have done at any time?
 //
 // Given:
 //     struct Work { bool backward; int micro; };

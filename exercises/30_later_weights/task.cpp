@@ -4,18 +4,20 @@
 // computes the gradient of the weights, and no stage waits for it. The code below does W(b) directly after B(b):
 // four stages and eight micro-batches take 30 units of time.
 //
-// Stage s has s stages before it. Let stage s postpone s of its W:
+// Stage s has s stages before it. Let stage s postpone s of its weight gradients W:
 //     W(0) follows B(s), W(1) follows B(s + 1), and so on. The remaining W come at the end.
 //     As before, an F follows each B. If a W follows this B, the F comes after the W.
 //
-// Example: with 2 stages and 3 micro-batches, stage 1 does F(0) B(0) F(1) B(1) W(0) F(2) B(2) W(1) W(2).
+// Example: F(m) is the forward pass of micro-batch m, and B(m) and W(m) are the two parts of its backward
+// pass. With 2 stages and 3 micro-batches, stage 1 does F(0) B(0) F(1) B(1) W(0) F(2) B(2) W(1) W(2).
 //
-// Targets for 4 stages and 8 micro-batches: 27 units of time, and each stage keeps at most 4 micro-batches, each from
-// its F to its W. F, B and W take one unit of time each. F(m) waits for F(m) of the stage before, B(m) waits for B(m)
-// of the stage after, and W(m) waits for B(m) of its own stage.
+// Targets for 4 stages and 8 micro-batches: 27 units of time, and at most 4 micro-batches kept by each stage.
+// A stage keeps a micro-batch from its forward pass F to the end of its weight gradients W. F, B and W take
+// one unit of time each. F(m) waits for F(m) of the stage before, B(m) waits for B(m) of the stage after, and
+// W(m) waits for B(m) of its own stage.
 //
-// The question: the next W can belong to an earlier micro-batch than the last B. So what must a stage count
-// separately?
+// The question: after B of one micro-batch, a stage can compute the weight gradients W of an earlier
+// micro-batch. So what must a stage count separately?
 //
 // Given:
 //     struct Piece { char what; int micro; };   // what is 'F', 'B' or 'W'
