@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tally/base/syscall_hook.hpp"
 #include "io/killed.hpp"
+#include "tally/base/syscall_hook.hpp"
 
 namespace tally::test {
 

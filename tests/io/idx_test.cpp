@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "io/bytes.hpp"
 #include "catch.hpp"
 #include "folder.hpp"
+#include "io/bytes.hpp"
 #include "tally/base/error.hpp"
 
 using namespace tally;

@@ -12,11 +12,11 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "folder.hpp"
+#include "io/file_faults.hpp"
 #include "io/file_testing.hpp"
+#include "io/killed.hpp"
 #include "tally/io/crc64.hpp"
 #include "tally/io/file_bytes.hpp"
-#include "io/file_faults.hpp"
-#include "io/killed.hpp"
 
 namespace tally::test {
 namespace {

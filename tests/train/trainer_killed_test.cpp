@@ -6,9 +6,9 @@
 
 #include "catch.hpp"
 #include "folder.hpp"
-#include "tally/io/training_state.hpp"
 #include "io/file_faults.hpp"
 #include "io/killed.hpp"
+#include "tally/io/training_state.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {
