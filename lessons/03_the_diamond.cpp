@@ -42,7 +42,7 @@ LESSON(whole_number("values", "a", 5, 1, 9), whole_number("steps", "doublings x 
     c = b * b;
     d = b * c;
     show("a, b, c, d", {a_is, b.item(), c.item(), d.item()});
-    note("Our own backward pass visits d first: the gradient of b becomes c, and that of c becomes b.");
+    note("Our own backward pass visits d first: b receives the gradient c, and c receives the gradient b.");
     const double b_is = b.item(), c_is = c.item();
     code(3);
     double to_a = 0, to_b = c_is, to_c = b_is;  // after the visit of d

@@ -41,7 +41,7 @@ LESSON(equal_micro_batches({3, 6})) {  // with 2, the training without a divisio
     check_close("the two losses are equal", mean_of(losses), loss, roundings(12) * 2);
 
     ask("the-step", "n", n);
-    note("We update one copy of w with the full batch's gradient, and another copy with the sum.");
+    note("We update one copy of w with the gradient of the full batch, another with the summed gradients.");
     const Tensor by_mean = toy::weights(), by_sum = toy::weights();
     mean(matmul(x, by_mean)).backward();
     for (const Tensor& micro : split(x, each)) mean(matmul(micro, by_sum)).backward();

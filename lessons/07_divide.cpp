@@ -40,7 +40,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     const Tensor x = toy::rows(), w = toy::weights();  // six rows of three numbers, and three weights
     const int n = setting("micro"), each = 6 / n;      // micro-batches, and rows in each of them
 
-    step("We compute the two gradients of lesson 6 again. Micro-batches: {}, rows in each: {}.", n, each);
+    step("As in lesson 6, we split a batch of six rows. Micro-batches: {}, rows in each: {}.", n, each);
     mean(matmul(x, w)).backward();
     const Array<real> full = w.grad().clone();
     w.zero_grad();
@@ -79,7 +79,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     compare("double", "as before", distances<double>(-0.2466, -0.5010, -1.4250));
     compare("float", "short", distances<float>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096));
     compare("double", "short", distances<double>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096));
-    note("A short number has few binary digits, such as -505/2048, and is stored without rounding.");
+    note("The numbers of a short last row, like -505/2048, have few binary digits and need no rounding.");
     check_equal("one sum: the bits of the full batch", far.column("one sum"), std::vector<double>(4));
 
     ask("same-bits");

@@ -65,7 +65,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     shares.divided = values(of_means), shares.weighed = values(w.grad());
     graph("unequal", "How much one row counts in a mean of means, and with the right weights", shares);
 
-    step("How wrong was the mean of the two means? There is a formula for its error.");
+    step("How wrong was the mean of the two micro-batches' gradients? There is a formula for its error.");
     note("The mean of means is too small if micro-batches of larger size b have larger gradients g.");
     note("Cov(b, g), the covariance of b and g, is the mean of (b - mean of b) (g - mean of g).");
     std::vector<double> error, formula;
@@ -99,7 +99,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     show("gradient of the window", scaled(v, -1));
     check_close("it is the full batch", scaled(v, -1), toy::mean_of_rows, toy::bound(15));  // 15 roundings
 
-    step("Is a Window right for all sizes? Each of the 5 gaps between the six rows is cut or not: 32 ways.");
+    step("Is a Window's gradient always right? We cut six rows at some of their 5 gaps, in all 32 ways.");
     const auto by_window = [&](const Sizes& cut) {
         const Tensor u = zeros({3});
         return window_gradient(u, [&](Window<real>& all) {

@@ -53,7 +53,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     ask("the-last-gradient", "left", left, "share", share, "inverse", 4.0 / left);
     const Tensor tail = slice(toy::rows(), 0, 6 - left, 6), w = zeros({3});
-    note("Instead of images, we now take the last of our six rows, one row in each micro-batch.");
+    note("Instead of the tail's images, we take the last few of our six rows, one row in each micro-batch.");
     code(1);
     for (auto& row : split(tail, 1)) (mean(matmul(row, w)) / n).backward();
     const Array<real> published = w.grad().clone(), right = grad(mean(matmul(tail, w)), {w}).front();
@@ -95,7 +95,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     const std::int64_t items = 48 + 2 * few;
     ask("which-rule", "items", items, "rest", 2 * left, "left", left);
-    note("The last two columns show the largest difference from the weights that batches of 8 give.");
+    note("The table's last two columns show how far a weight is, at most, from its value with batches of 8.");
     auto ends = table({"rule", "updates", "weights after 5 epochs", "off after 1", "after 5"});
     const auto trained = all_rules(plan_of_items(items));
     const Trained& large = trained.front().second;

@@ -18,7 +18,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     check_equal("the micro-batches give the bits of one batch", w.grad(), at_once);
     note("A sum grows with the batch, so a larger batch needs a smaller learning rate.");
 
-    step("Each of the six rows is now a sentence. All words of a sentence have the loss of its row.");
+    step("Each of the six rows is now a sentence. The loss of a row is the loss of each of its words.");
     std::vector<std::int64_t> lengths{1, 2, 3, 1, 4, 5}, words_in(std::size_t(n), 0);
     std::vector<std::int32_t> sentence_of;  // the sentence of each word: 0 1 1 2 2 2 3 ...
     for (std::size_t sentence = 0; sentence < 6; ++sentence) {
@@ -89,7 +89,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     words_of.row("window", by_count[0], by_count[109], by_count[0] / by_count[109]);  // rounds 7 times
     check_close("the ratios are 10 and 1", words_of.column("ratio"), {10.0, 1.0}, roundings(7) * 10);
 
-    step("Now a mask hides every word of the second micro-batch. Its sum is 0, and its count is 0.");
+    step("Now a mask hides every word of the second micro-batch. Its loss has the sum 0 and the count 0.");
     const auto masked = [&](double mask, const Tensor& of) {
         const Tensor each_word = Array<real>::full({6}, real(mask), options().device);
         return Loss<Array<real>>{sum(matmul(x, of) * each_word), sum(each_word)};

@@ -44,7 +44,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     check("micro-batches have another gradient", furthest(micro, full) > 0.1);
     const Tensor products = slice(x * a, 0, 0, 1) * reshape(y * b, {1, items});
     show("products of the first z", products);
-    note("The loss of the full batch uses all these products. A micro-batch uses only the first two.");
+    note("The loss of the full batch uses all products of this z. A micro-loss uses only the first two.");
 
     ask("what-stays");
     std::vector<Tensor> z_parts, u_parts;

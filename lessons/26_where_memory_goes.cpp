@@ -25,7 +25,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     article.row("AFTER   4 x 1", "66.03", longer(66.03, 57.82), 8681, mb, mb_fixed);
     article.row("AFTER   and checkpoints", "85.47", longer(85.47, 66.03), 6775, std::lround(6775 - fixed),
                 mb_fixed);
-    note("The article speaks of 20 % more time, and does not say that its first row is a batch of 4.");
+    note("The article speaks of 20 % more time, and does not say that its row BEFORE is a batch of 4.");
 
     step("Which data is in this memory? Here is an update of our network: 4 layers of 32 units, 64 items.");
     const Tensor x = random_items(64, 32);
@@ -79,7 +79,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     show("F, and 4 x the weights", {F, 4 * 4 * 32 * 32 * std::int64_t(sizeof(real))});
     check_equal("the residual is 0", line.column("peak, bytes"), line.column("F + items x A"));
     check("F is 4 x the weights, and less than 2 KiB more", F >= 65536 && F < 65536 + 2048);
-    note("Weights, gradients and Adam's two averages need 4 x the weights' bytes. The rest of F is small.");
+    note("Weights, gradients and Adam's two averages need 4 x the weights' bytes. F is a little larger.");
 
     ask("what-gets-smaller", "n", n);
     const AtPeak whole = second_update(x, 64, update), parts = second_update(x, 64 / n, update);

@@ -64,7 +64,7 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     }
     check_equal("no step runs more than r times", lengths.column("a step runs at most"), lengths.column("r"));
 
-    step("With c snapshots, l steps with up to r extra runs each need r l - C(c + r, r - 1) extra runs.");
+    step("With c snapshots and up to r extra runs per step, l steps need r l - C(c + r, r - 1) extra runs.");
     auto cases = table({"steps l", "snapshots c", "only run", "formula", "for each step"});
     for (const auto& [steps, c] :
          {std::pair<std::size_t, std::size_t>{10, 3}, {16, 4}, {100, 5}, {100, 10}, {1000, 10}}) {

@@ -43,7 +43,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {  // d
     };
     const int bytes = 3 * sizeof(real), one = by_all(1);  // of one micro-batch, each time
     note("w has three floats, or {} bytes. Adding up w.grad of {} ranks sends {} bytes.", bytes, p, one);
-    note("That is 2 (P - 1) = {} times w: P - 1 ranks send parts, and P - 1 ranks get sums.", one / bytes);
+    note("That is 2 (P - 1) = {} times w for P ranks: P - 1 send parts, and P - 1 get sums.", one / bytes);
 
     ask("bytes", "p", p, "one", one, "right", 8 * one, "own", 8 * bytes, "all", 8 * p * one);
     auto bytes_of = table({"micro-batches", "once, bytes", "each time, bytes"});
@@ -83,7 +83,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {  // d
     };
     const auto fast = compare("fast", AllReduce::fast),
                ordered = compare("rank_order", AllReduce::rank_order);
-    note("fast adds in an order that MPI chooses. rank_order adds rank 0 first, then rank 1, and so on.");
+    note("The all-reduce 'fast' adds in MPI's order. The all-reduce 'rank_order' adds in the ranks' order.");
     note("In the column 'other order', the ranks take the micro-batches in turn, not in blocks.");
     // Each weight is a mean of 24 numbers below 1/2. Both sums round at most 24 times, both divisions once.
     check_close("fast: equal within a bound", fast, alone, roundings(2 * 24 + 2) / 2);

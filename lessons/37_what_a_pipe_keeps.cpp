@@ -31,7 +31,7 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
     const Timetable alternating = Timetable::of(Order::one_forward_one_backward, p, m);
 
     step("A stage keeps the values of a micro-batch from the forward pass, F, to the backward pass, B.");
-    note("GPipe computes F for all micro-batches first. So each stage keeps the values of all {}.", m);
+    note("GPipe computes F for all micro-batches first. So a stage keeps the values of {} micro-batches.", m);
     int kept_now = 0, most_kept = 0;
     double busy = 0;
     code(3);

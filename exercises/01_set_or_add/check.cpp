@@ -45,9 +45,10 @@ const exercise::Add add(
     {.title = "a backward function that sets or adds",
      .minutes = 5,
      .lesson = "the-diamond",
-     .hints = {"With Write::set, to.dst can contain NaN. What is 0 * NaN?",
-               "The loop needs two cases: to.how is Write::set or Write::add. In only one of these two cases "
-               "may your code read the old numbers in to.dst.",
+     .hints = {"Before the first contribution, the old numbers in to.dst can be NaN. What is 0 * NaN?",
+               "The loop needs two cases: to.how is Write::set for the first contribution, and Write::add "
+               "for each later contribution. In only one of these two cases may your code read the old "
+               "numbers in to.dst.",
                "First multiply the factor by element i of dy: this product is the contribution to element i "
                "of the gradient. With Write::set, assign the product to element i of to.dst. With "
                "Write::add, add the product to element i of to.dst."},

@@ -4,7 +4,7 @@
 // gradient is the sum of these contributions. You write the backward function of y = factor * x. This
 // function computes one contribution to the gradient of x: factor times dy, where dy is the gradient of y.
 //
-// The function writes to the vector to.dst, which has as many numbers as dy. to.how has one of two values:
+// The function writes to the vector to.dst, which has as many numbers as dy. to.how says how to write:
 //
 //     Write::set   This is the first contribution: overwrite to.dst. Its old numbers can be NaN.
 //     Write::add   to.dst contains the sum of earlier contributions: add this contribution to the sum.
@@ -12,8 +12,8 @@
 // Example: factor is 3, dy is [1 2], and to.dst is [10 30]. Then to.dst becomes [3 6] with Write::set,
 // and [13 36] with Write::add.
 //
-// The question: may your code read the old numbers in to.dst with Write::set, and may it read them with
-// Write::add?
+// The question: may your code read the old numbers in to.dst for the first contribution (Write::set), and
+// may it read them for a later one (Write::add)?
 //
 // Given:
 //     using Numbers = std::vector<double>;

@@ -50,9 +50,9 @@ const exercise::Add add(
      .lesson = "the-diamond",
      .hints = {"`waiting` contains the values that backward() still has to visit. Which of these values "
                "cannot be an input of another value in `waiting`?",
-               "A value has a larger number than its inputs, so the waiting value with the largest number "
-               "has a complete gradient. Change the line that chooses the next value, and keep each value in "
-               "`waiting` only once.",
+               "Values are numbered in the order of the forward pass, so the waiting value with the largest "
+               "number has a complete gradient. Change the line that chooses the next value, and keep each "
+               "value in `waiting` only once.",
                "Make `waiting` a std::set<int>, which keeps each number once, in increasing order. rbegin() "
                "points to the largest number. Erase this number, visit the value with this number, and "
                "insert the numbers of its inputs."},

@@ -16,7 +16,7 @@
 //   tanh_of    std::tanh(x->value) computes y. The derivative of y = tanh(x) is 1 - y * y.
 //   backward   Set the gradient of y to 1. Visit the nodes from the newest to the oldest, each node once (exercise
 //              newest-first), and call node->backward(*node) at each node that has inputs. Gradients add up: a second
-//              backward() adds to the gradients of the leaves.
+//              backward() adds to the gradients of the leaves, the nodes without inputs.
 #include "given.hpp"
 
 Value add(const Value& a, const Value& b) {

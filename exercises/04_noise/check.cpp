@@ -62,9 +62,10 @@ const exercise::Add add(
                "that you know.",
                "Divide `squares`, the sum of the squared differences, by the number of means minus 1, and "
                "multiply the result by `size`."},
-     .why = "A mean over b items has 1/b of the variance of one item. The noise of one item is therefore b "
-            "times the variance of the micro-batches' means. The noise divided by the squared gradient is "
-            "the noise scale: with this batch size, the variance of the mean equals the squared gradient."},
+     .why = "A mean over b items has 1/b of the variance of one item. The noise, which is the variance of "
+            "one item's gradient, is therefore b times the variance of the micro-batches' means. The noise "
+            "divided by the squared gradient is the noise scale. If the batch size equals the noise scale, "
+            "the variance of a batch's mean gradient equals the squared gradient."},
     examine, answers);
 
 }  // namespace

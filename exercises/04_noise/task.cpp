@@ -5,8 +5,9 @@
 // has a mean gradient over `size` items. These N means differ from each other because of the noise. (A
 // gradient is a single number here.)
 //
-// A mean over b items has 1/b of the variance of one item. If you subtract the mean of the N means from
-// each mean, the N differences add up to 0. Therefore, only N - 1 of the differences are independent.
+// A mean over b items has 1/b of the variance of one item. The code below subtracts the average of the N
+// means from each of these means, so the N differences add up to 0. Therefore, only N - 1 of the
+// differences are independent.
 //
 // Return an estimate of the variance of ONE item. The estimate must be right on average. The code below
 // computes `squares`, the sum of the squared differences. The last step is missing.

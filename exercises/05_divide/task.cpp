@@ -9,7 +9,7 @@
 //     the code below           [-1.0608  0.0620 -1.8375]
 //
 // Something is missing in one line. Your function must be right for micro-batches of 1, 2, 3 and 6 rows.
-// `size` always divides the number of rows.
+// The number of rows is always a multiple of `size`.
 //
 // The question: how many micro-batches contribute to w.grad()?
 //

@@ -140,7 +140,8 @@ void examine_training(exercise::AnswerTest& look, const Functions& yours, const 
     }
     look.trained(fmt::format(
         "Your window has trained a linear regression with the six rows, cut as 6, as 4+2 and as 2+2+2: the "
-        "loss fell from {:.3f} to {:.3f} in {} updates each time, and the weights {}.",
+        "loss fell from {:.3f} to {:.3f} in {} updates each time. The comparison with the full batch: your "
+        "weights {}.",
         first_loss, loss, updates,
         most == 0 ? "have the bits of the full batch"
                   : fmt::format("differ from those of the full batch by at most {:.1g}", most)));

@@ -43,11 +43,12 @@ const exercise::Add add(
      .minutes = 5,
      .lesson = "arrays",
      .hints = {"Which number of the operand did forward use for row i and column j of the result?",
-               "dy.at(i, j) contributes to the gradient of the number that forward used for row i and column "
-               "j of the result. If the operand has only one row, forward used row 0 for every i. If the "
-               "operand has only one column, forward used column 0 for every j.",
-               "Use row 0 of the gradient if the operand has only one row, and row i otherwise. Choose the "
-               "column in the same way. Add dy.at(i, j) to the number in this row and column."},
+               "Forward used one number of the operand for row i and column j of the result: dy.at(i, j) "
+               "contributes to the gradient of this number. If the operand has only one row, forward used "
+               "row 0 for every i. If the operand has only one column, forward used column 0 for every j.",
+               "For dy.at(i, j), use row 0 of the operand's gradient if the operand has only one row, and "
+               "row i otherwise. Choose the column in the same way. Add dy.at(i, j) to the number in this "
+               "row and column."},
      .why = "A broadcast uses a number several times, so its backward function adds up all contributions to "
             "the gradient of this number. The function sums over each axis that was repeated, and does not "
             "divide the sum."},

@@ -48,12 +48,12 @@ const exercise::Add add(
                "The gradient of a has as many rows as dy, and the gradient of b has as many columns as dy. "
                "These shapes tell you whether dy is the left or the right factor of each gradient. The other "
                "factor is a transposed operand.",
-               "The gradient of a is dy times the transposed b. The gradient of b is the transposed a times "
-               "dy."},
-     .why = "If one number of a grows by h, a row of y grows by h times a row of b. Therefore, the gradient "
-            "of a is dy times the transposed b. The gradient of b is the transposed a times dy. The gradient "
-            "of b is a sum over the rows of the batch, and accumulation adds the rows of the next "
-            "micro-batch to this sum."},
+               "For y = a b with the gradient dy, the gradient of a is dy times the transposed b. The "
+               "gradient of b is the transposed a times dy."},
+     .why = "In y = a b, if one number of a grows by h, one row of y grows by h times a row of b. Therefore, "
+            "the gradient of a is dy times the transposed b. The gradient of b is the transposed a times dy. "
+            "The gradient of b is a sum over the rows of the batch, and accumulation adds the rows of the "
+            "next micro-batch to this sum."},
     examine, answers);
 
 }  // namespace

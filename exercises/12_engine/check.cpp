@@ -134,10 +134,9 @@ void examine(exercise::AnswerTest& look, const Functions& yours) {
         const Tensor product = matmul(x, square);
         if (look.equal("product matmul(x, v)", exercise::as_numbers(h->value),
                        exercise::numbers(product.value())))
-            look.same_bits(
-                "product matmul(x, v)", h->value, product.value().to_vector(),
-                "Your product is right except for rounding, but its bits differ from tally's. Compute each "
-                "number as one sum, and add to the sum with std::fma.");
+            look.same_bits("product matmul(x, v)", h->value, product.value().to_vector(),
+                           "Your matrix product is right except for rounding, but its bits differ from "
+                           "tally's. Compute each number as one sum, and add to the sum with std::fma.");
         mean(product + matmul(product, square)).backward();
         look.equal("gradient of v", exercise::as_numbers(v->gradient), exercise::gradient_of(square));
     }
@@ -154,9 +153,9 @@ const exercise::Add add_to_the_course(
           "std::map<int, Value> of the waiting nodes, with the nodes' ids as keys. Write matmul last: the "
           "product needs three loops, and the backward function of matmul needs the same three loops.",
           "In backward(): set the gradient of y to 1. While the map of waiting nodes is not empty, remove "
-          "the node with the largest id. If this node has inputs, call its rule, clear its gradient, and put "
-          "its inputs into the map. In the rule of matmul, the inner loop adds one product to the gradient "
-          "of a and one product to the gradient of b."},
+          "the node with the largest id. If this node has inputs, call its backward rule, clear its "
+          "gradient, and put its inputs into the map. In the backward rule of matmul(a, b), the inner loop "
+          "adds one product to the gradient of a and one product to the gradient of b."},
      .why =
          "You have written an autograd engine. tally works in the same way and computes the same bits. tally "
          "also has more operations, counts the memory that arrays use, and supports a second device."},

@@ -4,12 +4,12 @@
 // the end your gradients must have the same BITS as those of tally, so the order of the additions matters:
 //
 //   matmul    Start each sum at 0, and add each product with std::fma(p, q, sum), which rounds once.
-//             matmul's rule (exercise matmul) adds each product directly to the number that is already in
-//             the gradient, with std::fma. This rule must visit the rows of `a` in order.
-//   mean      Divide the sum of all numbers by their count. mean's rule divides the gradient by the count.
-//   divide    Divide each number of x by `by`. divide's rule also divides the gradient by `by`.
-//   backward  Set the gradient of y to 1. Run the rule of the newest node first (exercise newest-first). A leaf
-//             keeps its gradient, and the next backward adds to it.
+//             The backward rule of matmul (exercise matmul) adds each product directly to the existing
+//             gradient, with std::fma. This rule must visit the rows of `a` in order.
+//   mean      Divide the sum of all numbers by their count. Backward divides the gradient by the count.
+//   divide    Divide each number of x by `by`. Backward also divides the gradient by `by`.
+//   backward  Set the gradient of y to 1. Call the backward rule of the newest node first (exercise
+//             newest-first). A node without inputs keeps its gradient, and the next backward adds to it.
 //
 // Given:
 //     using Value = std::shared_ptr<Node>;

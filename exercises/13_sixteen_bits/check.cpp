@@ -53,9 +53,9 @@ const exercise::Add add_to_the_course(
           "add() needs three steps. The first step adds the old to.lost to x. The second step computes the "
           "new sum. The third step computes the new to.lost from the old sum, the new sum and the result of "
           "the first step.",
-          "Keep two local variables: the amount to add, which is x plus the old to.lost, and the new sum. "
-          "The new to.lost is the amount to add minus the growth of the sum. Assign to.lost and to.sum at "
-          "the end."},
+          "Keep the new sum in a local variable, and also the amount to add: x plus to.lost, the amount that "
+          "rounding has lost. The new to.lost is the amount to add minus the growth of the sum. Assign "
+          "to.lost and to.sum at the end."},
      .why = "A second number, to.lost, keeps the error of a sum small, however many numbers you add: the "
             "lost amount waits until it is large enough to change the sum. A single sum in float32 also has "
             "a small error, and needs as many bits as the two bfloat16 numbers."},

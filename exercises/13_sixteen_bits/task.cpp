@@ -11,8 +11,8 @@
 // Example: the sum is 256 and x is 1. The sum stays 256, and to.lost becomes 1. In the next call x is 1
 // again. The sum should grow by 2, so it becomes 258, and to.lost becomes 0.
 //
-// Compute the new sum with bf16(...). All other numbers may be floats. After each call, the check rounds
-// to.sum and to.lost to bfloat16.
+// Compute the new sum with bf16(...), which rounds to bfloat16. All other numbers may be floats. After each
+// call, the check rounds to.sum and to.lost to bfloat16.
 //
 // The question: by how much does the sum really grow in one call of add()?
 //

@@ -4,9 +4,9 @@
 // tokens that count. The loss is the mean over all TOKENS THAT COUNT, in all micro-batches of the window.
 // One micro-batch can have 900 of these tokens, and the next can have 10, or none.
 //
-// Return the gradient of this mean, or 0 if no token counts. The code below computes the mean of each
-// micro-batch, and then the mean of these means. Large training libraries contained this
-// mistake for years. The mistake was found in October 2024.
+// Return the gradient of the mean loss over the tokens that count, or 0 if no token counts. The code below
+// computes the mean of each micro-batch, and then the mean of these means. Large training libraries
+// contained this mistake for years. The mistake was found in October 2024.
 //
 // Example: the four tokens of one micro-batch have the gradients 1 2 3 6, and the only token of another
 // has the gradient 8. The right result is 20 / 5 = 4. The code below returns (3 + 8) / 2 = 5.5.

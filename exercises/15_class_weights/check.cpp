@@ -48,12 +48,13 @@ const exercise::Add add(
     {.title = "a weighted mean in micro-batches",
      .minutes = 5,
      .lesson = "mean-sum-token",
-     .hints = {"A rare item has the weight 9. How much must this item add to the denominator of the weighted "
-               "mean?",
-               "Compute two sums over the whole window, as in exercise tokens: the numerator and the "
-               "denominator of the mean. What does one item add to each of the two sums?",
-               "Each item adds its weight times its gradient to the numerator, and its weight to the "
-               "denominator. Divide the numerator by the denominator once, after both loops."},
+     .hints =
+         {"A rare item has the weight 9. How much must this item add to the denominator of the weighted "
+          "mean?",
+          "Compute two sums over the whole window, as in exercise tokens: the numerator and the "
+          "denominator of the mean. What does one item add to each of the two sums?",
+          "Each item adds its weight times its gradient to the numerator, and its weight to the denominator. "
+          "Divide the numerator by the denominator once, after the loops over micro-batches and items."},
      .why = "The denominator of a weighted mean is the sum of the weights of all items in the window, so no "
             "micro-batch may divide by the sum of its own weights."},
     examine, answers);

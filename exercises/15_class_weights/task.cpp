@@ -11,8 +11,8 @@
 // Example: the weights are 1 and 9. Three items with label 0 have the gradients 1 2 3, and one item with
 // label 1 has the gradient 8. The result is (1 + 2 + 3 + 72) / 12 = 6.5 for every split.
 //
-// The question: if the item with label 1 is alone in its micro-batch, how much does this micro-batch add to
-// the denominator 12?
+// The question: if a rare item is alone in its micro-batch, how much does this micro-batch add to the
+// denominator of the weighted mean?
 //
 // Given:
 //     struct Item { int label; double gradient; };  // the gradient of the item's loss, without a weight

@@ -4,8 +4,8 @@
 // completely, and return the mean gradient over the items of the other micro-batches. If no micro-batch
 // is left, return an empty vector: then the training makes no update.
 //
-// Example: three micro-batches have the sums [2 4], [NaN 1] and [6 3], from 2, 3 and 1 items. The first and the third
-// together have 3 items, so the result is [8/3 7/3].
+// Example: three micro-batches have 2, 3 and 1 items, and the sums of their gradients are [2 4], [NaN 1] and
+// [6 3]. The first and the third together have 3 items, so the result is [8/3 7/3].
 //
 // The question: which two sums must not contain a micro-batch with NaN? Remember that NaN * 0 is NaN.
 //

@@ -56,8 +56,9 @@ const exercise::Add add(
      .minutes = 10,
      .lesson = "once-per-update",
      .hints = {"Which of the five steps gives the same result if you do it in N parts?",
-               "Only the mean can be computed in N parts. Declare g before the loop, and move all lines that "
-               "do not belong to the mean after the loop.",
+               "Only the mean of the gradients can be computed in N parts, one for each micro-batch. "
+               "Declare g, the mean gradient, before the loop, and put all lines that do not compute this "
+               "mean after the loop.",
                "`Numbers g(state.w.size())` is a vector of zeros. In the loop over the micro-batches, add "
                "micro[i], divided by the number of micro-batches, to g[i]. After the loop, apply the "
                "penalty, the clip and momentum once, and change the weights once."},

@@ -7,11 +7,12 @@
 //     4. Momentum adds the gradient:  v = momentum * v + g.
 //     5. The weights change:  w = w - rate * v.
 //
-// N micro-batches must make the same update. `micros` contains the mean gradients of N micro-batches of equal
-// sizes. The code below does steps 2 to 5 for each micro-batch. Move the steps so that the code makes the
-// same update as the full batch.
+// N micro-batches must make the same update as the full batch. `micros` contains the mean gradients of N
+// micro-batches of equal sizes. The code below does steps 2 to 5 (penalty, clip, momentum, change of the
+// weights) for each micro-batch. Move the steps so that the code makes the same update as the full batch.
 //
-// Example: the gradients are [2 0] and [0 2], and max_norm is 1. Their mean [1 1] is clipped to [0.707 0.707].
+// Example: the mean gradients of two micro-batches are [2 0] and [0 2], and max_norm is 1. Their mean [1 1]
+// is clipped to [0.707 0.707].
 //
 // The question: which of the five steps can you do in N parts, one for each micro-batch?
 //

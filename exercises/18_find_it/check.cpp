@@ -95,11 +95,12 @@ const exercise::Add add(
      .hints =
          {"Which numbers should each function return for a small example of two micro-batches, and which "
           "numbers does the given function return?",
-          "loss_in_the_log divides by N a second time. updates_of rounds down. token_mean returns a mean of "
-          "means. rate_at counts micro-batches instead of updates. clipped limits each number separately.",
+          "loss_in_the_log divides by the number of micro-batches a second time. updates_of rounds down. "
+          "token_mean returns a mean of means. rate_at counts micro-batches instead of updates. The "
+          "function clipped limits each number of the gradient separately.",
           "loss_in_the_log: return only the sum. updates_of: round up. token_mean: divide only once, at the "
-          "end. rate_at: use the exponent micro / micro_batches, in whole numbers. clipped: multiply all "
-          "numbers by one factor."},
+          "end. rate_at: use the exponent micro / micro_batches, rounded down. clipped: multiply all "
+          "numbers of the gradient by one factor."},
      .why = "Real training programs had each of these bugs. None of the bugs causes an error: the loss "
             "falls, but more slowly than it could. To find them, train in double with the same data, once as "
             "one batch and once as micro-batches, and compare the results."},

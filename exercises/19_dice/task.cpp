@@ -6,13 +6,14 @@
 //     loss = 1 - 2 I / D,    I = sum of p * t,    D = sum of (p + t)
 //     d loss / d p  =  -2 t / D  +  2 I / D^2
 //
-// Return d loss / d p for each pixel, in the order of the micro-batches. The code below computes I and D separately
-// for each micro-batch, so its gradients belong to another loss.
+// Return the derivative d loss / d p for each pixel's prediction p, in the order of the micro-batches. The
+// code below computes I and D separately for each micro-batch, so its gradients belong to another loss.
 //
-// Example: two micro-batches have p = [0.9 0.2] and [0.6 0.1]. Both have t = [1 0]. Over all four pixels, the
-// sum I is 1.5, and the sum D is 3.8.
+// Example: two micro-batches have the predictions p = [0.9 0.2] and [0.6 0.1]. Both micro-batches have the
+// truth t = [1 0]. Over all four pixels, the sum I is 1.5, and the sum D is 3.8.
 //
-// The question: when do you know the complete sums I and D, and how often must you visit each micro-batch?
+// The question: when do you know the sums I and D over all micro-batches, and how often must you visit each
+// micro-batch?
 //
 // Given:
 //     struct Micro { std::vector<double> p, t; };   // p and t of each pixel, equally long

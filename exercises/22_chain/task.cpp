@@ -16,10 +16,11 @@
 //   forward    Run all segments without a graph: `const NoGrad off;` switches recording off until the end of the block.
 //              Keep the input of each segment (h.value()), replace the inputs of an earlier forward(), and return the
 //              loss (.item()).
-//   backward   Begin with the last segment. Recompute a segment from parameter(chain.inputs[s]), this time with a
-//              graph, and call backward() before you recompute the previous segment. For the last segment, call
-//              backward() on the loss. For every other segment, call backward() on sum(h * constant(g)), where h is
-//              the segment's result and g is the gradient of the next segment's input (exercise two-segments).
+//   backward   Begin with the last segment of the chain. Recompute a segment from parameter(chain.inputs[s]),
+//              this time with a graph, and call backward() before you recompute the previous segment. For the
+//              last segment, call backward() on the loss. For every other segment, call backward() on
+//              sum(h * constant(g)), where h is the segment's result and g is the gradient of the next
+//              segment's input (exercise two-segments).
 //
 // The gradients of all matrices in w must have the same bits as in a plain chain without checkpoints. The
 // plain chain keeps n arrays of the size of the input x. Your chain may keep at most k + n / k + 6 such

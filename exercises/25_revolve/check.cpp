@@ -85,13 +85,14 @@ const exercise::Add add(
      .lesson = "the-best-schedule",
      .hints = {"The formula for p(l, c) contains a minimum over k, the position of the snapshot. How can "
                "your function find the k that gives this minimum?",
-               "Replace the return of the middle by a search for the best k. Write the formula of p(l, c) "
-               "as a function that calls itself, except if l = 1 or c = 1. In next_snapshot(), compute "
-               "the formula's sum for each k from 1 to steps - 1. Use l = steps and c = free + 1.",
-               "Store each p(l, c) in a static std::vector of vectors that is filled with -1, and return the "
-               "stored number if it is not -1. In next_snapshot(), return the k with the smallest k + "
-               "p(steps - k, free) + p(k, free + 1)."},
-     .why = "The part after a snapshot runs with c - 1 snapshots, and the part before it runs with all c "
+               "Search for the best position k instead of returning the middle of the chain. Write the "
+               "formula of p(l, c) as a function that calls itself, except if l = 1 or c = 1. In "
+               "next_snapshot(), compute the formula's sum for each k from 1 to steps - 1. Use l = steps "
+               "and c = free + 1.",
+               "Store each value p(l, c) of the formula in a static std::vector of vectors, filled with -1 "
+               "at first. If a stored value is not -1, return this value. In next_snapshot(), return the "
+               "position k for which the sum k + p(steps - k, free) + p(k, free + 1) is smallest."},
+     .why = "The part after a snapshot has only c - 1 of the c snapshots, and the part before it has all c "
             "snapshots. So the part before the snapshot is the longer part. If each step runs at most r "
             "times, c snapshots suffice for C(c + r, c) steps, where C is the binomial coefficient. For "
             "example, 8 snapshots and r = 3 give 165 steps."},

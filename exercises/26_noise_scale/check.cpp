@@ -64,17 +64,18 @@ const exercise::Add add(
      .minutes = 10,
      .lesson = "what-the-noise-says",
      .hints = {"The mean gradient over n micro-batches of b items has the squared norm `whole`. On average, "
-               "`whole` is |G|^2 + tr / (n * b), where G is the true gradient and tr is the variance. If you "
-               "know tr, how do you compute |G|^2 from `whole`?",
-               "At the place of todo() you know `trace`, the estimate of tr. Subtract the noise of the "
-               "window's mean gradient from its squared norm `whole`, and add the difference to "
-               "`squares`, the sum of |G|^2 estimates. After the loop, divide one sum by the other sum.",
-               "The window has n micro-batches of b items, so the noise of its mean gradient is trace / "
-               "(n * b). After the loop, the result is the sum of the traces divided by the sum of the "
-               "squares."},
-     .why = "The sums of tr and of |G|^2 are each right on average, so their quotient is close to the true "
-            "noise scale. A mean of the windows' quotients is not close: a window with |G|^2 near 0 "
-            "outweighs all others."},
+               "`whole` is |G|^2 + tr / (n * b), where G is the true gradient and tr is the variance of one "
+               "item's gradient. If you know tr, how do you compute |G|^2 from `whole`?",
+               "At the place of todo() you know `trace`, the estimate of the variance tr. Subtract the "
+               "noise of the window's mean gradient from its squared norm `whole`. Add the difference, an "
+               "estimate of |G|^2, to `squares`. After the loop, divide the sum `traces` by the sum "
+               "`squares`.",
+               "The window has n micro-batches of b items, so the noise of its mean gradient is the "
+               "variance `trace`, divided by n * b. After the loop, the result is `traces`, the sum of the "
+               "variances, divided by `squares`, the sum of the squared norms."},
+     .why = "The sums of the variance tr and the squared norm |G|^2 are right on average, so their quotient "
+            "is close to the true noise scale. A mean of the windows' quotients is not close: a window with "
+            "|G|^2 near 0 outweighs all others."},
     examine, answers);
 
 }  // namespace

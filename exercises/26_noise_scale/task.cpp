@@ -5,17 +5,19 @@
 // each. So each window gives two squared norms:
 //     first = |G|^2 + tr / b          of the mean gradient over the first micro-batch
 //     whole = |G|^2 + tr / (n * b)    of the mean gradient over the whole window
-// The two lines are two equations with the unknown numbers tr and |G|^2. The code below solves them for tr.
-// Solve them for |G|^2.
+// The lines of `first` and `whole` are two equations with the unknown numbers tr and |G|^2. The code below
+// solves them for tr. Solve them for |G|^2.
 //
-// Return the noise scale tr / |G|^2 from many windows. Divide the sum of all estimates of tr by the sum of all
-// estimates of |G|^2. In a single window the estimate of |G|^2 can be negative. A negative estimate is not an error:
-// keep it.
+// Return the noise scale tr / |G|^2 of many windows: the variance divided by the squared norm of the true
+// gradient. Divide the sum of all estimates of tr by the sum of all estimates of |G|^2. In a single window
+// the estimate of |G|^2 can be negative. A negative estimate is not an error: keep it.
 //
-// Example: a window has n = 2 micro-batches of b = 10 items, and has the squared norms first = 110 and
-// whole = 60. Then tr is 1000, |G|^2 is 10, and the result is 100.
+// Example: a window has n = 2 micro-batches of b = 10 items. The mean gradient has the squared norm
+// first = 110 over the first micro-batch, and whole = 60 over the window. Then tr is 1000, |G|^2 is 10, and
+// the result is 100.
 //
-// The question: which part of the squared norm `whole` is noise, and does not belong to |G|^2?
+// The question: which part of `whole`, the squared norm of the window's mean gradient, is noise, and does not
+// belong to |G|^2?
 //
 // Given:
 //     struct Norms { double first, whole; };   // the two squared norms of one window

@@ -85,8 +85,9 @@ const exercise::Add add(
                "the mean over all rows can be computed?",
                "In hand_in(), replace the mean, because means of different ranks cannot be added, and set "
                "`count`. In gradient_of_all(), replace the divisor.",
-               "Call backward on the sum over each micro-batch, and add up micro.shape()[0] for `count`. "
-               "Divide the gradient only once, in gradient_of_all(), by the number of rows of all ranks."},
+               "For each micro-batch, call backward on the sum of the losses of its rows, and add "
+               "micro.shape()[0], its number of rows, to `count`. Divide the gradient only once, in "
+               "gradient_of_all(), by the number of rows of all ranks."},
      .why = "You can add up sums and counts over ranks, and divide once at the end. A rank without rows adds "
             "zeros, and needs no special case."},
     examine, answers);

@@ -65,9 +65,9 @@ const exercise::Add add(
      .lesson = "one-all-reduce",
      .hints = {"In round 0, rank r sends chunk r. Which chunk does rank r receive in round 0, and which one "
                "can it send in round 1?",
-               "Replace the 0 of `.chunk`. A rank sends the chunk that it received in the round before. "
-               "How does the chunk's number change from round to round? The number changes in the same "
-               "way in both phases.",
+               "Replace the 0 of `.chunk`. A rank sends the chunk that it received in the round before. How "
+               "does the chunk's number change from round to round? The number changes in the same way in "
+               "the adding phase and in the overwriting phase.",
                "In each round of both phases, a rank sends the chunk with the number rank - round, taken "
                "modulo `ranks`. Add 2 * ranks before the modulo, so that the number is not negative."},
      .why = "Each chunk travels around the ring twice: once to be added up, and once to be distributed. So "

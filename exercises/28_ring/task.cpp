@@ -5,7 +5,8 @@
 // the same time. There are two phases:
 //     rounds 0 to P - 2         The receiver ADDS the received chunk to its own chunk of the same number.
 //                               At the end of this phase each rank has one complete chunk.
-//     rounds P - 1 to 2 P - 3   The receiver OVERWRITES its own chunk. The complete chunks travel around the ring.
+//     rounds P - 1 to 2 P - 3   The receiver OVERWRITES its own chunk of the same number with the received
+//                               chunk. The complete chunks travel around the ring.
 //
 // Return which chunk rank `rank` sends in round `round`. In round 0, rank r sends chunk r.
 //

@@ -53,15 +53,15 @@ const exercise::Add add(
      .lesson = "what-a-pipe-keeps",
      .hints = {"Stage 0 has done F(0), the forward pass of micro-batch 0. How many more F can stage 0 do "
                "before it must wait for the gradient of micro-batch 0?",
-               "Replace the two loops by one. Count the forward passes F and the backward passes B that "
-               "are done. Compare the difference of the two counts with the number of stages after this "
-               "stage to choose between F and B.",
-               "Write a loop that ends when all backward passes B are done. Do the next F if an F is "
-               "left, and if the number of F done is at most the number of B done plus stages - 1 - "
-               "stage. Otherwise do the next B."},
+               "Replace the two loops of the given schedule by one loop. Count the forward passes F and the "
+               "backward passes B that are done. Compare the difference of the two counts with the number "
+               "of stages after this stage to choose between F and B.",
+               "Write a loop that ends when all backward passes B are done. Do the next forward pass F if "
+               "one is left, and if at most stages - 1 - stage more F than B are done. Otherwise do the "
+               "next B."},
      .why = "The order \"one forward, one backward\" (1F1B) takes the same time as the order with all "
-            "forward passes F first. With P stages and M micro-batches, the stages wait for the share (P "
-            "- 1) / (M + P - 1) of this time in both schedules. But in 1F1B a stage keeps at most P "
+            "forward passes F first. In both orders, P stages with M micro-batches spend the share "
+            "(P - 1) / (M + P - 1) of this time waiting. But in 1F1B a stage keeps at most P "
             "micro-batches. More micro-batches reduce the waiting share and need no more memory."},
     examine, answers);
 

@@ -16,8 +16,8 @@
 // one unit of time each. F(m) waits for F(m) of the stage before, B(m) waits for B(m) of the stage after, and
 // W(m) waits for B(m) of its own stage.
 //
-// The question: after B of one micro-batch, a stage can compute the weight gradients W of an earlier
-// micro-batch. So what must a stage count separately?
+// The question: after the input gradient B of one micro-batch, a stage can compute the weight gradients W of
+// an earlier micro-batch. So how can a stage know for which micro-batch it computes W next?
 //
 // Given:
 //     struct Piece { char what; int micro; };   // what is 'F', 'B' or 'W'
