@@ -61,7 +61,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
         bounds.push_back(5 * std::sqrt((2 * trace / count + 4 * G2) / count / 100));
     }
     check_close("expected squares", sizes.column("mean |g|^2 of 100"), sizes.column("expected"), bounds);
-    note("At {} items, the noise equals |G|^2. This number is the noise scale, tr(Sigma) / |G|^2.", scale);
+    note("At the noise scale, {} items, the noise tr(Sigma)/b equals |G|^2.", scale);
     note("Much smaller batches give mostly noise, much larger batches little noise.");
 
     ask("two-equations");
@@ -115,5 +115,5 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     const double measured = runs[2].sum.scale().value();
     check_close("large windows measure the noise scale", measured, scale, 0.2 * scale);
     check("one small window is far off", runs[0].largest > 2 * scale);
-    note("The noise scale of the large windows suggests batches of about {} items.", short_number(measured));
+    note("Large windows suggest batches of about {} items, the noise scale.", short_number(measured));
 }
