@@ -41,7 +41,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     note(wrapped.announcement());
 
     step("The loop calls step() after each backward(). Items in a micro-batch: {}.", each);
-    note("The wrapper counts the calls of step(). Only call number {} makes an update.", n);
+    note("The wrapper counts calls of step(). Only call {} makes an update.", n);
     auto calls = table({"x", "updated", "w.grad afterwards", "w afterwards"});
     code(3);
     for (const Tensor& x : split(items(), each)) {
