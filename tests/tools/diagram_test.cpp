@@ -180,9 +180,9 @@ std::string picture_fault(const detail::Diagram& diagram) {
 }
 
 #ifdef NDEBUG
-constexpr unsigned random_diagrams = 500;
+constexpr unsigned random_diagrams = 150;
 #else
-constexpr unsigned random_diagrams = 100;  // fewer graphs with assertions and under the sanitizers
+constexpr unsigned random_diagrams = 40;  // fewer graphs with assertions and under the sanitizers
 #endif
 
 // Returns a random graph of one to three micro-batches. Most operands are recent results, and the graph is

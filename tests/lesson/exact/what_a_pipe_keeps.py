@@ -26,7 +26,7 @@ def check(run):
     run.close("GPipe", run.shown(label, 1), all_f[0], tiny)
     run.close("1F1B", run.shown(label, 2), one_f[0], tiny)
     run.equal("GPipe keeps", run.shown("micro-batches that stage 0 keeps"), all_f[1][0])
-    assert run.answer("What is smaller under 1F1B") == "only the memory" and all_f[0] == one_f[0], "1F1B waits as long as GPipe"
+    assert run.answer("is smaller under 1F1B than") == "only the memory" and all_f[0] == one_f[0], "1F1B waits as long as GPipe"
     assert run.answer("stage 0 keep at most") == str(one_f[1][0]), f"stage 0 keeps {one_f[1][0]}"
 
     for s, row in enumerate(run.table("stage", "GPipe, KiB kept")):
