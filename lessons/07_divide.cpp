@@ -69,7 +69,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     show("divided by", now, "w.grad", split_anew);
     check_equal("w.grad equals the full batch, bit for bit", split_anew, full);
 
-    step("How far is w.grad from the gradient of the full batch? tally continues one sum from row to row.");
+    step("How far is w.grad from the gradient of the full batch? tally adds all rows to one sum.");
     note("PyTorch computes a separate sum for each micro-batch, and then adds it to w.grad.");
     auto far = table({"type", "last row", "one sum", "separate, N = 2", "N = 3", "N = 6"});
     const auto compare = [&](const char* type, const char* last_row, const std::vector<double>& d) {
@@ -79,7 +79,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     compare("double", "as before", distances<double>(-0.2466, -0.5010, -1.4250));
     compare("float", "short", distances<float>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096));
     compare("double", "short", distances<double>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096));
-    note("The numbers of a short last row, like -505/2048, have few binary digits and need no rounding.");
+    note("A last row is short if its numbers, like -505/2048, have few binary digits and need no rounding.");
     check_equal("one sum: the bits of the full batch", far.column("one sum"), std::vector<double>(4));
 
     ask("same-bits");

@@ -99,7 +99,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     show("gradient of the window", scaled(v, -1));
     check_close("it is the full batch", scaled(v, -1), toy::mean_of_rows, toy::bound(15));  // 15 roundings
 
-    step("Is a Window's gradient always right? We cut six rows at some of their 5 gaps, in all 32 ways.");
+    step("Is a Window's gradient always right? We split six rows into micro-batches in all 32 ways.");
     const auto by_window = [&](const Sizes& cut) {
         const Tensor u = zeros({3});
         return window_gradient(u, [&](Window<real>& all) {

@@ -93,7 +93,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     check_equal("stored losses keep the bytes of the full batch", stored.column("bytes kept"),
                 stored.column("full batch keeps"));
 
-    step("A window calls backward() right after each loss, so only one graph exists at a time.");
+    step("tally's class Window calls backward() for each loss at once, so only one graph exists at a time.");
     w.zero_grad();
     Sgd<real> sgd({w}, {.learning_rate = 0.1});
     Window<real> window(sgd, {.micro_batches = n, .total = 6});

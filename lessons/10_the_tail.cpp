@@ -53,7 +53,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     ask("the-last-gradient", "left", left, "share", share, "inverse", 4.0 / left);
     const Tensor tail = slice(toy::rows(), 0, 6 - left, 6), w = zeros({3});
-    note("Instead of the tail's images, we take the last few of our six rows, one row in each micro-batch.");
+    note("We replace the epoch's last images by the last few of our six rows, one in each micro-batch.");
     code(1);
     for (auto& row : split(tail, 1)) (mean(matmul(row, w)) / n).backward();
     const Array<real> published = w.grad().clone(), right = grad(mean(matmul(tail, w)), {w}).front();
@@ -71,7 +71,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
         }
     });
 
-    step("An epoch can end with a window that is not full, the tail. tally's Window has three policies:");
+    step("An epoch can end with fewer than 4 micro-batches, the tail. tally's Window has three policies:");
     note("scale makes an update with the tail's mean gradient. drop makes no update, and forgets the tail.");
     note("carry keeps the window open, and the next epoch completes it.");
     const Tensor v = zeros({3});
@@ -85,7 +85,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     const int few = n + left;  // rows of a small epoch
     ask("updates-with-carry", "rows", few, "all", 2 * few, "right", 2 * few / n, "half", few / 4.0);
-    note("The loss of row i is w_i, and w starts at 0. With the rate 1, -w_i shows how much row i counts.");
+    note("Row i has the loss w_i, and w starts at 0. With the learning rate 1, -w_i is the weight of row i.");
     auto counts = table({"rule", "updates", "weight of each row in two epochs"});
     for (const auto& [name, trained] : all_rules(plan_of_rows(few))) {
         std::vector<double> weights;
@@ -95,7 +95,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     const std::int64_t items = 48 + 2 * few;
     ask("which-rule", "items", items, "rest", 2 * left, "left", left);
-    note("off is the largest difference from the weights that batches of 8 give.");
+    note("off is a weight's largest difference from training with batches of 8.");
     auto ends = table({"rule", "updates", "weights after 5 epochs", "off after 1", "after 5"});
     const auto trained = all_rules(plan_of_items(items));
     const Trained& large = trained.front().second;

@@ -64,8 +64,8 @@ LESSON(one_of("items", "test images in a batch", 64, {32, 64, 128})) {
         estimates.row(at_a_time, result, result - mean(losses));
     }
 
-    step("Let h be the mean loss of the last batch, m that of all images. How wrong is the mean of means?");
-    note("The error is (h - m) (1 - 16 / {}) / {}. The last number counts batches.", size, batches.size());
+    step("h is the mean loss of the last batch, and m the mean loss of all images.");
+    note("The mean of means is wrong by (h - m) (1 - 16 / {}), divided by {} batches.", size, batches.size());
     const double h = mean(last_16).item(), m = mean(losses).item();
     const double by_size = mean_of_means(batches).item();
     const auto formula = [&](double last) { return (last - m) * (1 - 16.0 / size) / double(batches.size()); };

@@ -56,7 +56,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     check_close("this is the mean over all 16 words", w.grad(), of_words, 2 * roundings(22) * 1.5);
 
     step("Often the number of words is unknown until the end. Then add up sums and counts, and divide once.");
-    note("A window of tally does this. A Loss contains a sum and a count.");
+    note("tally's class Window does this. A Loss contains a sum and a count.");
     const Tensor v = zeros({3});
     const auto by_window = window_gradient(v, [&](Window<real>& window) {
         code(1);

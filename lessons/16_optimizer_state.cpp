@@ -98,7 +98,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     check_close("1 - 0.9^4 and 1 - 0.9^(4 N)", late.column("moving average of 1"),
                 {1 - std::pow(0.9, 4), 1 - std::pow(0.9, 4 * n)}, roundings(16 * n));  // 4 in each change
 
-    step("finish() of a window clips w.grad and calls step() once. The table shows w after 4 updates:");
+    step("The class Window clips w.grad and steps once per update. The table shows w after 4 updates:");
     std::vector<std::vector<double>> all;
     auto trained = table({"micro-batches", "w", "moving average of w"});
     for (const int number_of : {1, 3, 6}) {

@@ -47,7 +47,7 @@ LESSON(equal_micro_batches({3, 6})) {
     by_adam.row("divided", by_mean.grad(), by_mean - start);
     by_adam.row("not divided", by_sum.grad(), by_sum - start);
     check_close("both steps are equal, up to rounding", by_sum - start, by_mean - start, 1e-6);
-    note("In the first update, the factor of g cancels: {} g / sqrt({} g g) is g / sqrt(g g).", n, n * n);
+    note("Without division, Adam's first step is {} g / sqrt({} g g): the factor of g cancels.", n, n * n);
 
     step("Adam adds a small number, eps = 1e-8, to sqrt(v), so that it never divides by 0.");
     note("The first step is then the rate times |g| / (|g| + eps).");
@@ -67,7 +67,7 @@ LESSON(equal_micro_batches({3, 6})) {
     check_close("at eps, the factor counts", {first_step(1e-8), first_step(4e-8)}, {0.5, 0.8}, roundings(20));
 
     ask("where-it-shows", "n", n);
-    note("Weight decay shows the mistake: Adam adds 0.5 w to w.grad (divided -0.3, otherwise {}).", -0.3 * n);
+    note("Weight decay shows the mistake: Adam adds 0.5 w to w.grad (-0.3, or {} if not divided).", -0.3 * n);
     auto seen = table({"", "norm of w.grad", "a weight of 1 after one step"});
     for (const int divisor : {n, 1}) {
         const Tensor w = toy::weights(), weight = parameter(Array<real>({1}, {1}, options().device));

@@ -98,7 +98,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
     show("share of the last update", share, "largest distance with the mistake", short_text(mistake));
     check("the comparison notices the mistake", mistake > 1e-4);
 
-    step("Now test the networks of both trainings. A network that guesses is right for 10 % of the images.");
+    step("Test the networks trained in batches and micro-batches. A guess is right for 10 % of the images.");
     auto tests = table({"training", "tested in batches of", "accuracy", "loss of an image"});
     Network untrained = new_network();
     const auto row = [&](const char* training, Network& network, int at_a_time) {

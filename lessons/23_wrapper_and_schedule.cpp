@@ -63,7 +63,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     ways.row(n, each, "sum", skipped);
     check_close("the mean agrees with the full batch", w, at_once, roundings(40) * 2.04);     // 20 in each
     check_close("the sum goes N times as far", skipped, 2.04 * n, roundings(20) * 2.04 * n);  // 20 roundings
-    note("You must choose the reduction: Accumulate(sgd, {}) without a reduction does not compile.", n);
+    note("You must choose a reduction, mean or sum: Accumulate(sgd, {}) alone does not compile.", n);
 
     step("Suppose the loop calls backward() twice, but step() only once.");
     note("A wrapper in PyTorch adds both gradients and prints no error. tally's wrapper counts the calls:");

@@ -61,7 +61,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     auto steps = table({"item", "slope taken at", "w afterwards"});
     for (std::size_t i = 0; i < 4; ++i) steps.row(i + 1, path[i], path[i + 1]);
 
-    step("Accumulated gradient normalisation (AGN) divides the sum of the steps by their number, lambda.");
+    step("Accumulated gradient normalisation (AGN) divides the sum of four steps by their number, lambda.");
     code(1);
     const double by_agn = (path[4] - path[0]) / 4;
     auto ways = table({"", "w after the four items"});
@@ -71,7 +71,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     for (const Item& item : four) at_zero.push_back(at_zero.back() + rate * item.a * item.c);
     graph("path", "The sum of the steps after each item, before it is divided by 4",
           curves("items", "w", {{"all slopes at w = 0", at_zero}, {"each slope at a new w", path}}));
-    note("AGN was published in 2017 (Hermans, Spanakis, Moeckel). Local SGD does not divide the sum.");
+    note("AGN was published in 2017 (Hermans, Spanakis, Moeckel). Local SGD makes the four steps in full.");
 
     ask("same-step");
     const Batch lines{{1, 1, true}, {2, -1, true}, {4, 0.5, true}, {1, 3, true}};

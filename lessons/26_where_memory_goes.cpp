@@ -25,9 +25,9 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     article.row("AFTER   4 x 1", "66.03", longer(66.03, 57.82), 8681, mb, mb_fixed);
     article.row("AFTER   and checkpoints", "85.47", longer(85.47, 66.03), 6775, std::lround(6775 - fixed),
                 mb_fixed);
-    note("The article speaks of 20 % more time, and does not say that its row BEFORE is a batch of 4.");
+    note("The article speaks of 20 % more time, and does not say that the row BEFORE takes 4 items at once.");
 
-    step("Which data is in this memory? Here is an update of our network: 4 layers of 32 units, 64 items.");
+    step("Which data does an update keep in memory? We take 4 layers of 32 units and 64 items.");
     const Tensor x = random_items(64, 32);
     std::vector<memory::Report> after;  // each line
     {
@@ -116,5 +116,5 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
                       micro = measure("AFTER   accumulation", 256 / n, 1),
                       both = measure("AFTER   and checkpoints", 256 / n, 3);
     check("each row needs less memory than the row before", before > micro && micro > both);
-    note("Weights, gradients and Adam's averages are not counted here. A time is the quickest of five runs.");
+    note("Weights, gradients and Adam's averages are not counted here. Each time is the least of five runs.");
 }

@@ -75,7 +75,7 @@ LESSON(one_of("items", "layers", 16, {9, 16, 25, 64})) {  // --items is the numb
     check_equal("buffers are k + n/k", cuts.column("buffers"), cuts.column("k + n/k"));
     note("With as many segments as layers, all inputs are kept, and all layers except one run again.");
 
-    step("The best number of segments is the square root of n. We test this with 64 and 100 layers.");
+    step("For n layers, the square root of n is the best number of segments. We test n = 64 and n = 100.");
     Tower high(64), higher(100);
     const Cost eight = in_segments(high, 8), ten = in_segments(higher, 10);
     std::vector<double> peaks;

@@ -48,7 +48,7 @@ LESSON() {
     note(dropout_error);
     check("the error names the operation", dropout_error.find("'dropout'") != std::string::npos);
 
-    step("Every function that depends on more than its arguments can cause such an error.");
+    step("In a checkpoint, every function that depends on more than its arguments can cause an error.");
     int calls = 0;
     code(1);
     const auto unsteady = [&](const Tensor& x) { return tanh(tanh(x * double(++calls))); };

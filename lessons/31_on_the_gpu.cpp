@@ -106,7 +106,7 @@ LESSON_ON("cuda", equal_micro_batches({2, 3, 6})) {
         note("A simulated device computes on the CPU. These times say nothing about a GPU.");
 
     const std::int64_t count = images_wanted();
-    step("Both devices run lesson 22's training. Images: {}, in micro-batches of 16, rate 0.001.", count);
+    step("Both devices train lesson 22's network. Images: {}, in micro-batches of 16, rate 0.001.", count);
     const Pictures<real> pictures = generated_pictures<real>(count, options().seed);
     const auto start = train(pictures, 0, Device::cpu).weights,
                first = train(pictures, 64, Device::cpu).weights;

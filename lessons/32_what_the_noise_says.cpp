@@ -68,7 +68,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     const double solved = (8.0 - 5.0) / (1 / 10.0 - 1 / 20.0), rest = 5 - solved / 20;
     show("tr(Sigma), |G|^2, noise scale", {solved, rest, solved / rest});
 
-    step("Each window has {} micro-batches of {} items.", n, b);
+    step("A window adds one update's micro-batches: here {} of {} items.", n, b);
     note("The window measures |g|^2 for two gradients: of the first micro-batch, and of all items.");
     Sgd<real> sgd({w}, {.learning_rate = 0});
     code(3);
@@ -86,7 +86,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     both.row("one window", one.trace(), one.square());
     both.row("mean of 100 windows", hundred.trace(), hundred.square());
     check_close("tr(Sigma) by hand", one.trace(), by_hand, roundings(16 * n) * of_first * n * b);
-    note("Both estimates are right on average. But a single window says little about |G|^2.");
+    note("Estimates of tr(Sigma) and |G|^2 are right on average. But one window says little about |G|^2.");
 
     ask("below-zero", "few", few, "large", G2 + trace / few, "noise", trace / few);
     auto windows = table({"items", "error of tr(Sigma)", "error of |G|^2", "its likely error", "below 0"});

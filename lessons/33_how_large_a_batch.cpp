@@ -41,7 +41,7 @@ static double updates_until_a_quarter(int scale, double items) {
 LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     const int scale = setting("items");
 
-    step("We use the items of lesson 32. An item consists of 1000 random numbers around 0.");
+    step("As in lesson 32, an item consists of 1000 random numbers around 0.");
     note("Up to a constant, the mean loss of all items is |w|^2 / 2. The gradient of this loss is w.");
     note("The noise scale is R = {} items. We take a batch of {} items and the rate 0.1.", scale, scale);
     note("A step of b items with rate e multiplies the loss by (1 - e)^2 + e^2 R/b. Noise causes e^2 R/b.");
@@ -61,7 +61,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     // The variance of one loss is at most 0.002, so five standard deviations of a mean are 0.023.
     check_close("expected losses", rates.column("loss left, mean of 100"), rates.column("expected"), 0.023);
 
-    step("For b items and the noise scale R, the best rate is 1 / (1 + R/b).");
+    step("For b items and noise scale R, the best learning rate is 1 / (1 + R/b).");
     auto sizes = table({"items", "best rate", "loss left", "1 / (1 + b/R)", "loss left with rate 0.5"});
     for (const int items : {scale / 4, scale, 4 * scale}) {
         const double best = best_rate(scale, items), expected = 1 / (1 + double(items) / scale);

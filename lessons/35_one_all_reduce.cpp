@@ -6,7 +6,7 @@ using AllReduce = ProcessGroup::AllReduce;
 LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {  // default 3; 2 to 6
     const int p = setting("ranks");
 
-    step("The ranks can add their gradients once in a window, or after each micro-batch.");
+    step("The ranks can add their gradients once in an update, or after each micro-batch.");
     note("PyTorch's DistributedDataParallel adds them after each micro-batch, unless you call no_sync().");
     code(3);
     const auto once = [](int n, auto& window, auto row, auto v) {
@@ -43,7 +43,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {  // d
     };
     const int bytes = 3 * sizeof(real), one = by_all(1);  // of one micro-batch, each time
     note("w has three floats, or {} bytes. Adding up w.grad of {} ranks sends {} bytes.", bytes, p, one);
-    note("That is 2 (P - 1) = {} times w for P ranks: P - 1 send parts, and P - 1 get sums.", one / bytes);
+    note("P ranks send 2 (P - 1) = {} times w: first P - 1 gradients, then P - 1 sums.", one / bytes);
 
     ask("bytes", "p", p, "one", one, "right", 8 * one, "own", 8 * bytes, "all", 8 * p * one);
     auto bytes_of = table({"micro-batches", "once, bytes", "each time, bytes"});

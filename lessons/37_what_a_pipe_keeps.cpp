@@ -74,7 +74,7 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
     }
     check_equal("1F1B keeps as many as there are stages", longer.column("1F1B keeps").values.back(), p);
 
-    step("Both orders add the gradients of the micro-batches in the order 0, 1, 2.");
+    step("GPipe and 1F1B add the micro-batches' gradients in the order 0, 1, 2.");
     const WholeModel whole(p);
     double sum = 0;
     code(3);
