@@ -4,6 +4,7 @@
 
 #include "array/exact_sum_cases.hpp"
 #include "catch.hpp"
+#include "effort.hpp"
 
 #if TALLY_MPFR
 #include <mpfr.h>
@@ -66,8 +67,8 @@ template <class S> void compare_with_mpfr(std::uint64_t seed, int cases) {
 TEST_CASE("ExactSum: has the bits of MPFR's correctly rounded sum", "[alone]") {
     const std::uint64_t seed = std::random_device()();
     WARN("seed " << seed << ", MPFR " << mpfr_get_version());
-    compare_with_mpfr<float>(seed, 60000);
-    compare_with_mpfr<double>(seed, 30000);
+    compare_with_mpfr<float>(seed, cases_of(60000));
+    compare_with_mpfr<double>(seed, cases_of(30000));
 }
 
 #else

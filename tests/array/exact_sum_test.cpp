@@ -11,6 +11,7 @@
 
 #include "array/exact_sum_cases.hpp"
 #include "catch.hpp"
+#include "effort.hpp"
 #include "tally/memory/memory.hpp"
 
 using namespace tally;
@@ -78,8 +79,8 @@ template <class S> void check_every_split(std::uint64_t seed, int cases) {
 TEST_CASE("Law: an exact sum has the same bits in every order and split") {
     const std::uint64_t seed = std::random_device()();
     WARN("seed " << seed);
-    check_every_split<float>(seed, 1000);
-    check_every_split<double>(seed, 1000);
+    check_every_split<float>(seed, cases_of(1000));
+    check_every_split<double>(seed, cases_of(1000));
 }
 
 // All summands are multiples of 1/64, so their sum in double has no rounding error.

@@ -9,6 +9,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "effort.hpp"
 #include "memory/memory_helpers.hpp"
 #include "tally/tally.hpp"
 
@@ -128,7 +129,8 @@ TEST_CASE("even_segments: spread the remainder evenly") {
 }
 
 TEST_CASE("checkpoint_sequential: n layers in k segments run 2n - n/k times and keep every gradient's bits") {
-    for (std::size_t n = 1; n <= 64; ++n) {
+    const auto longest = static_cast<std::size_t>(24 + cases_of(40));
+    for (std::size_t n = 1; n <= longest; ++n) {
         Layers<float> layers(n, n);
         const auto plain = layers.plain();
         CHECK(layers.begun == n);

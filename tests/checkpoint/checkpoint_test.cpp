@@ -9,6 +9,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "effort.hpp"
 #include "tally/tally.hpp"
 
 using namespace tally;
@@ -420,11 +421,12 @@ TEST_CASE("checkpoint: a long chain runs and is freed without recursion") {
     const Scalar x = parameter(1.0);
     {
         Scalar kept = x;
-        for (int i = 0; i < 200'000; ++i)
+        for (int i = 0; i < cases_of(200'000); ++i)
             kept = checkpoint([](const Scalar& h) { return h + 1; }, std::move(kept));
     }  // this scope frees the chain
     Scalar y = x;
-    for (int i = 0; i < 200'000; ++i) y = checkpoint([](const Scalar& h) { return h + 1; }, std::move(y));
+    for (int i = 0; i < cases_of(200'000); ++i)
+        y = checkpoint([](const Scalar& h) { return h + 1; }, std::move(y));
     y.backward();
     CHECK(x.grad() == 1);
 }

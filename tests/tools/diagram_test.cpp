@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "effort.hpp"
 #include "io/file_testing.hpp"
 #include "tally/base/error.hpp"
 #include "tally/base/text.hpp"
@@ -179,12 +180,6 @@ std::string picture_fault(const detail::Diagram& diagram) {
     return wire_fault(diagram, drawn);
 }
 
-#ifdef NDEBUG
-constexpr unsigned random_diagrams = 150;
-#else
-constexpr unsigned random_diagrams = 40;  // fewer graphs with assertions and under the sanitizers
-#endif
-
 // Returns a random graph of one to three micro-batches. Most operands are recent results, and the graph is
 // the same on every machine.
 detail::Diagram random_diagram(unsigned seed) {
@@ -250,9 +245,9 @@ TEST_CASE("to_svg: no boxes or texts overlap, and every wire connects its boxes 
         INFO(name);
         CHECK(picture_fault(diagram) == "");
     }
-    for (unsigned seed = 0; seed < random_diagrams; ++seed) {
+    for (int seed = 0; seed < cases_of(150); ++seed) {
         INFO("random diagram " << seed);
-        CHECK(picture_fault(random_diagram(seed)) == "");
+        CHECK(picture_fault(random_diagram(static_cast<unsigned>(seed))) == "");
     }
     detail::Diagram single;
     single.boxes.emplace_back();
