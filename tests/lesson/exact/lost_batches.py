@@ -45,4 +45,4 @@ def check(run):
 
     used = [row["batches in an update, of 938"] for row in run.table("batches in an update, of 938")]
     run.equal("batches", used, [batches_used(938, 5, True), batches_used(938, 5, False), 938])
-    assert run.answer("How many batches contribute") == str(used[0])
+    assert run.answer("batches contribute to any update") == str(used[0])
