@@ -107,7 +107,7 @@ LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
     check_equal("one sum: no batch differs", {floats.one_sum, doubles.one_sum}, {0, 0});
     check("separate sums: some batches differ", floats.separate > 0 && doubles.separate > 0);
 
-    step("Let u be half the distance from 1 to the next number of the type, and gamma(k) = k u / (1 - k u).");
+    step("Let u be half the distance from 1 to the next float (or double), and gamma(k) = k u / (1 - k u).");
     note("In any order, the error of a sum of B numbers x is at most gamma(B + 2) times the sum of |x|.");
     code(1);
     const double in_floats = gamma_bound<float>(items + 2), in_doubles = gamma_bound<double>(items + 2);

@@ -49,7 +49,7 @@ const exercise::Add add(
                "The loop needs two cases: to.how is Write::set for the first contribution, and Write::add "
                "for each later contribution. In only one of these two cases may your code read the old "
                "numbers in to.dst.",
-               "First multiply the factor by element i of dy: this product is the contribution to element i "
+               "First multiply element i of dy by `factor`: this product is the contribution to element i "
                "of the gradient. With Write::set, assign the product to element i of to.dst. With "
                "Write::add, add the product to element i of to.dst."},
      .why =

@@ -1,4 +1,4 @@
-// Complete: the variance of one item's gradient, from the micro-batches.
+// Complete the estimate of the variance of one item's gradient, from the micro-batches.
 //
 // The noise of a gradient is the variance of one item's gradient. The best batch size depends on this noise,
 // and accumulation lets you measure it without extra work. Each of the N micro-batches of a window

@@ -1,4 +1,4 @@
-// Complete: three policies for the tail of an epoch.
+// Complete the code of three policies for the tail of an epoch.
 //
 // Four micro-batches make one update, and an epoch has ten micro-batches. At the end, two micro-batches are
 // left over. They are the tail of the epoch, and a policy decides what happens to the tail:

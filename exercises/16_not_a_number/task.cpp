@@ -1,4 +1,4 @@
-// Complete: a gradient that leaves out micro-batches with NaN or infinity.
+// Complete the code of a gradient that leaves out micro-batches with NaN or infinity.
 //
 // A micro-batch can contain NaN or infinity, for example after an overflow. Leave out such a micro-batch
 // completely, and return the mean gradient over the items of the other micro-batches. If no micro-batch

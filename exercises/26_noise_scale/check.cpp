@@ -66,9 +66,9 @@ const exercise::Add add(
      .hints = {"The mean gradient over n micro-batches of b items has the squared norm `whole`. On average, "
                "`whole` is |G|^2 + tr / (n * b), where G is the true gradient and tr is the variance of one "
                "item's gradient. If you know tr, how do you compute |G|^2 from `whole`?",
-               "At the place of todo() you know `trace`, the estimate of the variance tr. Subtract the "
-               "noise of the window's mean gradient from its squared norm `whole`. Add the difference, an "
-               "estimate of |G|^2, to `squares`. After the loop, divide the sum `traces` by the sum "
+               "At the place of todo() you know `trace`, the estimate of the variance tr. `whole` is the "
+               "squared norm of the window's mean gradient: subtract the part that is noise. Add the "
+               "difference, an estimate of |G|^2, to `squares`. After the loop, divide the sum `traces` by the sum "
                "`squares`.",
                "The window has n micro-batches of b items, so the noise of its mean gradient is the "
                "variance `trace`, divided by n * b. After the loop, the result is `traces`, the sum of the "

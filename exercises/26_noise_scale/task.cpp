@@ -1,4 +1,4 @@
-// Complete: a function that computes the noise scale from two norms of each window.
+// Complete a function that computes the noise scale from two norms of each window.
 //
 // G is the true gradient, and tr is the variance of one item's gradient, summed over all its numbers. The mean
 // gradient over b items has, on average, the squared norm |G|^2 + tr / b. A window has n micro-batches of b items

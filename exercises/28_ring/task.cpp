@@ -1,4 +1,4 @@
-// Complete: a function that says which chunk of a gradient a process sends around a ring.
+// Complete a function that says which chunk of a gradient a process sends around a ring.
 //
 // Each of P processes (ranks) has a gradient, divided into P chunks. Each rank needs the sum of the gradients of all
 // ranks. In each round, each rank r sends ONE chunk to rank r + 1 (the last rank sends to rank 0). All ranks send at
