@@ -47,7 +47,7 @@ LESSON(equal_micro_batches({3, 6})) {
     by_adam.row("divided", by_mean.grad(), by_mean - start);
     by_adam.row("not divided", by_sum.grad(), by_sum - start);
     check_close("both steps are equal, up to rounding", by_sum - start, by_mean - start, 1e-6);
-    note("If nothing is divided, Adam's first step is {} g / sqrt({} g g): the factor of g cancels.", n, n * n);
+    note("Undivided, Adam's first step is {} g / sqrt({} g g): the factor of g cancels.", n, n * n);
 
     step("Adam adds a small number, eps = 1e-8, to sqrt(v), so that it never divides by 0.");
     note("The first step is then the rate times |g| / (|g| + eps).");

@@ -1,4 +1,4 @@
-// Write: a backward function that overwrites or adds.
+// Write a backward function that overwrites or adds.
 //
 // A value that is used in several places gets one contribution to its gradient from each place. The
 // gradient is the sum of these contributions. You write the backward function of y = factor * x. This

@@ -1,4 +1,4 @@
-// Repair: the order in which backward visits values.
+// Repair the order in which backward visits values.
 //
 // backward() starts at one value and passes gradients to the inputs of each value that it visits. The
 // gradient of a value is complete when backward() has visited every value that uses it. Only then may

@@ -1,4 +1,4 @@
-// Write: an engine for single numbers. The check trains a network with your engine.
+// Write an engine for single numbers. The check trains a network with your engine.
 //
 //     struct Node {                                        // Value is std::shared_ptr<Node>: write a->value
 //         double value, gradient;                          // the gradient is 0 at the start

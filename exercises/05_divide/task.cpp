@@ -1,4 +1,4 @@
-// Repair: the gradient of a batch that comes in micro-batches.
+// Repair the gradient of a batch that comes in micro-batches.
 //
 // Six rows do not fit into memory at once, so they come in micro-batches of `size` rows. The backward() of
 // each micro-batch adds its gradient to w.grad(). At the end, w.grad() must be the gradient of the mean

@@ -1,4 +1,4 @@
-// Write: a window that accumulates gradients, and an epoch of windows. The check trains a linear regression with your
+// Write a window that accumulates gradients, and an epoch of windows. The check trains a linear regression with your
 // code.
 //
 //     struct Window {

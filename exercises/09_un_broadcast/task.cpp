@@ -1,4 +1,4 @@
-// Write: the gradient of a broadcast.
+// Write the gradient of a broadcast.
 //
 // A bias of shape 1 x 3 is added to a batch of shape 2 x 3. Forward uses each number of the bias twice,
 // once for each row. The gradient of each number of the bias is therefore the sum of two numbers of dy, the

@@ -1,4 +1,4 @@
-// Write: the two gradients of a matrix product.
+// Write the two gradients of a matrix product.
 //
 // Forward computes y = a b. The shapes are m x k for a, k x n for b, and m x n for y. The backward function
 // gets a, b and dy. Here, dy is the gradient of y, in the shape of y. Return da, the gradient of a, and db,

@@ -1,4 +1,4 @@
-// Repair: the backward function of an operation of your own.
+// Repair the backward function of an operation of your own.
 //
 // custom(name, forward, backward, x) adds a differentiable operation to tally. forward computes the value,
 // and backward computes the gradient of x. The curve of softsign(x) = x / (1 + |x|) looks like tanh, and

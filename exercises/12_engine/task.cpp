@@ -1,4 +1,4 @@
-// Write: an engine for matrices, in about sixty lines and without tally.
+// Write an engine for matrices, in about sixty lines and without tally.
 //
 // add() is an example. A node's `rule` is its backward function: it adds to the gradients of the inputs. At
 // the end your gradients must have the same BITS as those of tally, so the order of the additions matters:

@@ -1,4 +1,4 @@
-// Repair: a sum in bfloat16 that stops growing.
+// Repair a sum in bfloat16 that stops growing.
 //
 // A bfloat16 has 8 bits of precision, so 256 + 1 is rounded to 256. A sum of ones stops growing at 256, and
 // a gradient that is accumulated in bfloat16 over many micro-batches stops in the same way.

@@ -1,4 +1,4 @@
-// Repair: a mean over the tokens of several micro-batches.
+// Repair a mean over the tokens of several micro-batches.
 //
 // Sentences have different lengths. A micro-batch pads its rows to the same length, and a mask marks the
 // tokens that count. The loss is the mean over all TOKENS THAT COUNT, in all micro-batches of the window.

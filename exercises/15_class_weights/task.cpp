@@ -1,4 +1,4 @@
-// Write: the gradient of a weighted mean in micro-batches.
+// Write the gradient of a weighted mean in micro-batches.
 //
 // If a class is rare, its items can get a larger weight. The loss of a batch is then a weighted mean:
 //

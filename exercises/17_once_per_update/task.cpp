@@ -1,4 +1,4 @@
-// Repair: an update that applies four of its five steps once for each micro-batch.
+// Repair an update that applies four of its five steps once for each micro-batch.
 //
 // An update from the full batch has five steps:
 //     1. g is the mean gradient.

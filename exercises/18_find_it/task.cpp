@@ -1,4 +1,4 @@
-// Repair: five functions. Each one contains one bug that real training programs had.
+// Repair five functions. Each one contains one bug that real training programs had.
 //
 // The comment above a function states what the function must return. The check judges each function separately, so you
 // can repair them one by one.

@@ -1,4 +1,4 @@
-// Repair: the gradients of a loss that is a ratio of two sums.
+// Repair the gradients of a loss that is a ratio of two sums.
 //
 // The Dice loss is used for the segmentation of images. This loss is not a mean over pixels. It is one ratio of two
 // sums over ALL pixels of all micro-batches, where p is the prediction and t is the truth of a pixel:

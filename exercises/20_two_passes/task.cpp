@@ -1,4 +1,4 @@
-// Repair: a contrastive loss that is computed in micro-batches.
+// Repair a contrastive loss that is computed in micro-batches.
 //
 // A contrastive loss compares each item with all other items. The code below compares each item only with the items of
 // its own micro-batch, so the code trains on another loss. w.grad() must become the gradient of

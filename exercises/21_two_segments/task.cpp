@@ -1,4 +1,4 @@
-// Write: a checkpoint by hand, for two halves of a chain of layers.
+// Write a checkpoint by hand, for two halves of a chain of layers.
 //
 // backward_plainly() keeps the result of each layer until backward. Compute the same gradients, but never keep the
 // results of more than half of the layers:

@@ -1,4 +1,4 @@
-// Write: a chain with checkpoints. The check trains a deep chain with your code, and counts the arrays that your code
+// Write a chain with checkpoints. The check trains a deep chain with your code, and counts the arrays that your code
 // keeps.
 //
 //     struct DeepChain {

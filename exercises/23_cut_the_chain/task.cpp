@@ -1,4 +1,4 @@
-// Write: a function that cuts a chain of unequal layers into segments.
+// Write a function that cuts a chain of unequal layers into segments.
 //
 // Layer i keeps kept[i] KiB for backward, but only `budget` KiB may be kept at a time, so you cut the chain into
 // segments. Each segment except the last is a checkpoint: it runs a second time when backward reaches it, and keeps

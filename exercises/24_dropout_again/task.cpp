@@ -1,4 +1,4 @@
-// Repair: a dropout mask that differs when a checkpoint recomputes its layer.
+// Repair a dropout mask that differs when a checkpoint recomputes its layer.
 //
 // A checkpoint runs its layers twice, and both runs must give the same result. Return the dropout factors of `items`
 // items: 0 where the item's random number is below p, and 1 / (1 - p) elsewhere, so that the mean output stays the

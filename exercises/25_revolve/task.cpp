@@ -1,4 +1,4 @@
-// Repair: a function that returns the position of the next snapshot.
+// Repair a function that returns the position of the next snapshot.
 //
 // Backward visits a chain of steps from the last to the first, and each step needs its input. A snapshot is a stored
 // input of a step. Memory holds the input of the chain, and has room for `free` more snapshots. With l steps and

@@ -68,8 +68,8 @@ const exercise::Add add(
                "item's gradient. If you know tr, how do you compute |G|^2 from `whole`?",
                "At the place of todo() you know `trace`, the estimate of the variance tr. `whole` is the "
                "squared norm of the window's mean gradient: subtract the part that is noise. Add the "
-               "difference, an estimate of |G|^2, to `squares`. After the loop, divide the sum `traces` by the sum "
-               "`squares`.",
+               "difference, an estimate of |G|^2, to `squares`. After the loop, divide the sum `traces` by "
+               "the sum `squares`.",
                "The window has n micro-batches of b items, so the noise of its mean gradient is the "
                "variance `trace`, divided by n * b. After the loop, the result is `traces`, the sum of the "
                "variances, divided by `squares`, the sum of the squared norms."},

@@ -1,4 +1,4 @@
-// Repair: the numbers that each process contributes to a shared gradient, and the divisor of their sum.
+// Repair the numbers that each process contributes to a shared gradient, and the divisor of their sum.
 //
 // Three processes (ranks) have 4, 2 and 0 of the six rows. Each rank calls hand_in() with its own micro-batches.
 // The check adds up the results of all ranks. Then each rank calls gradient_of_all() with the sum. The code below

@@ -1,4 +1,4 @@
-// Repair: a schedule that keeps too many micro-batches.
+// Repair a schedule that keeps too many micro-batches.
 //
 // Four machines (stages) have a quarter of the layers each. A micro-batch goes forward through the stages 0, 1, 2, 3
 // and backward through 3, 2, 1, 0. A stage keeps the activations of a micro-batch from its forward F to its

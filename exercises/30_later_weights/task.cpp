@@ -1,4 +1,4 @@
-// Repair: a schedule that computes weight gradients too early.
+// Repair a schedule that computes weight gradients too early.
 //
 // Backward of a stage has two parts. B computes the gradient of the input, and the stage before waits for it. W
 // computes the gradient of the weights, and no stage waits for it. The code below does W(b) directly after B(b):
