@@ -26,7 +26,7 @@ LESSON(equal_micro_batches({3, 6})) {
     Adam adam({one}, {.learning_rate = 0.1});
     auto example = table({"update", "g", "average m", "average v", "m / sqrt(v)", "the weight"});
     double m = 0, v = 0, t = 0, expected = 0;
-    code(3);
+    code(5);
     for (const double g : {0.5, 0.5, -1.0}) {
         m = 0.9 * m + 0.1 * g;
         v = 0.999 * v + 0.001 * g * g;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -90,31 +91,42 @@ void shuffle(Prediction& prediction, std::uint64_t seed, int lesson) {
     prediction.answer = static_cast<std::size_t>(answer - options.begin());
 }
 
+namespace {
+constexpr double missing = std::numeric_limits<double>::quiet_NaN();
+double quotient(const char*& at);
+
+// The following functions read a part of a typed number. The result is NaN if a number is missing.
+double plain(const char*& at) {
+    if (*at == '(') {
+        const double inside = quotient(++at);
+        if (*at != ')') return missing;
+        ++at;
+        return inside;
+    }
+    char* end = nullptr;
+    const double number = std::strtod(at, &end);
+    return std::exchange(at, end) == end ? missing : number;
+}
+
+double power(const char*& at) {
+    if (*at == '-') return at[1] == '-' ? missing : -power(++at);
+    const double base = plain(at);
+    return *at == '^' ? std::pow(base, plain(++at)) : base;
+}
+
+double quotient(const char*& at) {
+    const double number = power(at);
+    return *at == '/' ? number / power(++at) : number;
+}
+}  // namespace
+
+// Reads 0.5, 0,5, -2/3, 0.9^4 and 0.95^(1/64).
 std::optional<double> number_in(std::string text) {
     std::replace(text.begin(), text.end(), ',', '.');
     std::erase(text, ' ');
-    if (text.find_first_not_of("0123456789.eE+-^/") != std::string::npos) return std::nullopt;
+    if (text.find_first_not_of("0123456789.eE+-^/()") != std::string::npos) return std::nullopt;
     const char* at = text.c_str();
-    const auto factor = [&at]() -> double {  // NaN if a number is missing
-        const auto plain = [&at] {
-            char* end = nullptr;
-            const double number = std::strtod(at, &end);
-            return std::exchange(at, end) == end ? std::nan("") : number;
-        };
-        const bool negative = *at == '-';
-        if (negative) ++at;
-        double number = *at == '-' ? std::nan("") : plain();
-        if (*at == '^') {
-            ++at;
-            number = std::pow(number, plain());
-        }
-        return negative ? -number : number;
-    };
-    double number = factor();
-    if (*at == '/') {
-        ++at;
-        number /= factor();
-    }
+    const double number = quotient(at);
     if (*at != '\0' || !std::isfinite(number)) return std::nullopt;
     return number;
 }

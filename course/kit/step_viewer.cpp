@@ -285,7 +285,7 @@ KeyPress StepViewer::read_number(std::string& typed) {
         const KeyPress press = read_key();
         const bool rubs_out = press.byte == 127 || press.byte == 8;
         const bool belongs =
-            press.key == Key::digit || (press.byte != 0 && std::strchr("-.,/^e", press.byte) != nullptr);
+            press.key == Key::digit || (press.byte != 0 && std::strchr("-.,/^e()", press.byte) != nullptr);
         if (rubs_out) {
             if (typed.empty()) continue;
             typed.pop_back();

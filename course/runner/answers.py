@@ -90,7 +90,7 @@ class Answers:
         return [each for each in self.all if each.what == what and each.of == slug]
 
     def done(self, lesson):
-        """Whether the questions of a lesson are answered, or its exercise is solved. A later failure withdraws this."""
+        """Whether the questions of a lesson are answered. A later failure withdraws this."""
         results = [each.how for each in self.of("lesson", lesson) if each.how != "begun"]
         return results[-1:] == ["done"]
 

@@ -53,9 +53,7 @@ class Practice:
         return [each for each in self.exercises if not self.passed(each)]
 
     def note(self, exercise, event, mistake="", sentence=""):
-        """Records an event. If a learner passes an exercise, its lesson counts as done."""
-        lesson = [Answer("lesson", exercise.lesson, how="done")] if event == "passed" else []
-        self.answers.add(Answer("exercise", exercise.slug, how=event, which=mistake, sentence=sentence if mistake else ""), *lesson)
+        self.answers.add(Answer("exercise", exercise.slug, how=event, which=mistake, sentence=sentence if mistake else ""))
 
     def say(self, *texts, indent=0):
         style = self.mode.style

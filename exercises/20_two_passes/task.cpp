@@ -11,7 +11,7 @@
 //              micro-batch's representations to w.
 //
 // The question of the second pass: you know g, the gradient of the loss with respect to h = encode(...), as a
-// constant. But backward() starts at a scalar. Which scalar, computed from h and g, has the gradient g with
+// constant. Start backward() at a scalar. Which scalar, computed from h and g, has the gradient g with
 // respect to h?
 //
 // The check compares w.grad() with the gradient of the full batch, and measures the memory of your code in bytes.

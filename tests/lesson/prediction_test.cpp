@@ -102,15 +102,16 @@ TEST_CASE("parse_try: rejects text that is not a number") {
 }
 
 TEST_CASE("number_in: accepts numbers as people write them") {
-    const std::map<std::string, double> numbers{{"2/3", 2.0 / 3},  {"-0.5", -0.5},   {"0,0625", 0.0625},
-                                                {"0.9^4", 0.6561}, {"2^-3", 0.125},  {"-2^2", -4},
-                                                {"14 949", 14949}, {"1e-3/2", 5e-4}, {"1/2^3", 0.125}};
+    const std::map<std::string, double> numbers{
+        {"2/3", 2.0 / 3}, {"-0.5", -0.5},      {"0,0625", 0.0625},        {"0.9^4", 0.6561},
+        {"2^-3", 0.125},  {"-2^2", -4},        {"14 949", 14949},         {"1e-3/2", 5e-4},
+        {"1/2^3", 0.125}, {"0.25^(1/2)", 0.5}, {"(1/2)/(3/-4)", -2.0 / 3}};
     for (const auto& [text, number] : numbers) {
         INFO(text);
         REQUIRE(number_in(text));
         CHECK(std::abs(*number_in(text) - number) <= 1e-15 * std::abs(number));
     }
-    for (const char* text :
-         {"", "/", "2/", "/3", "1/0", "1/2/3", "2^", "^2", "nan", "inf", "0x1", "3 times", "+", "--1"})
+    for (const char* text : {"", "/", "2/", "/3", "1/0", "1/2/3", "2^", "^2", "nan", "inf", "0x1", "3 times",
+                             "+", "--1", "(1", "1)", "()", "(1)2"})
         CHECK_FALSE(number_in(text));
 }

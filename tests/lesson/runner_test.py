@@ -318,8 +318,8 @@ def test_done_requires_answers_and_checks(sample):
         course.set(7, "divide", "FAIL")
         course.at_terminal("run", "7", expected=1)
         assert course.done() == ["checkpointing"]
-        course.write_answers(line("exercise", "divide", "", "passed"), line("lesson", "divide", "", "done"))
-        assert course.done() == ["divide"], "solving its exercise completes the lesson"
+        course.write_answers(line("exercise", "divide", "", "passed"))
+        assert course.done() == [], "a solved exercise does not replace its lesson"
 
 
 def test_answers_are_written_as_they_are_documented(sample):
