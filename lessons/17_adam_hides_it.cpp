@@ -26,11 +26,9 @@ LESSON(equal_micro_batches({3, 6})) {
     Adam adam({one}, {.learning_rate = 0.1});
     auto example = table({"update", "g", "average m", "average v", "m / sqrt(v)", "the weight"});
     double m = 0, v = 0, t = 0, expected = 0;
-    code(5);
+    code(3);
     for (const double g : {0.5, 0.5, -1.0}) {
-        m = 0.9 * m + 0.1 * g;
-        v = 0.999 * v + 0.001 * g * g;
-        t += 1;  // m and v begin at 0. The divisors correct for this.
+        m = 0.9 * m + 0.1 * g, v = 0.999 * v + 0.001 * g * g, t += 1;  // m and v begin at 0
         const double mean_g = m / (1 - std::pow(0.9, t)), mean_square = v / (1 - std::pow(0.999, t));
         expected -= 0.1 * mean_g / std::sqrt(mean_square);
         (one * g).backward();

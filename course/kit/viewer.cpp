@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "course/kit/files.hpp"
 #include "course/kit/json.hpp"
 #include "course/kit/step_viewer.hpp"
@@ -51,10 +53,15 @@ void TextViewer::write_lines(const std::vector<std::string>& lines) {
 void TextViewer::show(const Event& event) {
     const auto lines = lines_of(event, lesson_, style());
     if (lines.empty()) return;
+    clear_bar();
     const bool spread = mode_.presents && !std::holds_alternative<Title>(event.is) &&
                         !std::holds_alternative<Tensor>(event.is);
     if (begins_a_paragraph(event) || spread) write("\n");
     write_lines(lines);
+}
+
+void TextViewer::clear_bar() {
+    if (std::exchange(bar_on_screen_, false)) write("\r" + std::string(style().width - 1, ' ') + "\r");
 }
 
 void TextViewer::progress(const ProgressMade& made, bool another_tenth) {
@@ -66,10 +73,9 @@ void TextViewer::progress(const ProgressMade& made, bool another_tenth) {
     const bool finished = made.done >= made.total;
     auto narrow = style();
     --narrow.width;  // a line as wide as the window might be wrapped, and then could not be rewritten
-    if (finished && bar_on_screen_) {
-        write("\r" + std::string(narrow.width, ' ') + "\r");
-        bar_on_screen_ = false;
-    } else if (!finished && made.seconds >= worth_a_bar &&
+    if (finished) {
+        clear_bar();
+    } else if (made.seconds >= worth_a_bar &&
                (!bar_on_screen_ || made.seconds - bar_drawn_at_ >= between_bars)) {
         write("\r" + padded(lines_of({made.step, made}, lesson_, narrow).front(), narrow.width));
         bar_on_screen_ = true;

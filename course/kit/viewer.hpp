@@ -39,6 +39,8 @@ protected:
     void write_lines(const std::vector<std::string>& lines);
 
 private:
+    void clear_bar();
+
     const Lesson& lesson_;
     Mode mode_;
     bool width_is_fixed_;

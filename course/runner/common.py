@@ -137,6 +137,11 @@ def to_ascii(text):
     return re.sub(r"[^\x00-\x7f]", "?", text)
 
 
+def cut(text, width):
+    """Shortens a line to this width."""
+    return text if len(text) <= width else text[:width - 3].rstrip() + "..."
+
+
 def wrapped(text, width, indent=0):
     """Breaks a line at blanks into lines of at most this width. All lines after the first are indented."""
     if len(text) <= width:

@@ -8,7 +8,7 @@ import time
 import build
 import lessons
 from answers import Answer, Answers, predicted
-from common import WORK, Exit, Problem, free_name, make_folder, mode_for, one_line, out, to_ascii, wrapped, write_whole
+from common import WORK, Exit, Problem, cut, free_name, make_folder, mode_for, one_line, out, to_ascii, wrapped, write_whole
 from exercises import find_exercises, named
 
 FOLDER = WORK / "exercises"
@@ -214,7 +214,7 @@ class Practice:
                 questions.setdefault(int(each.number), []).append(each)
             for number, tries in sorted(questions.items()):
                 if re.search("w(?!.*[^w]r)", "".join(each.how[0] for each in tries)):  # wrong, and not right at once later
-                    self.say(f"  to repeat: question {number} of {lesson.slug}: {tries[-1].question}", indent=4)
+                    self.say(cut(f"  to repeat: question {number} of {lesson.slug}: {tries[-1].question}", min(self.mode.style.width, 80)))
 
     def dev_check(self, which):
         import dev_check
