@@ -256,7 +256,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
                 say(fmt::format(
                     "{}  h: a hint, then another; s or page down: the answer. b: back, g: write the "
                     "pictures to files, m: the page of the lesson, q: leave.",
-                    prediction.is_typed ? "A number such as -0.5 or 2/3, then ENTER: your answer."
+                    prediction.is_typed ? "A number such as -0.5, 2/3 or 2^(1/3), then ENTER: your answer."
                                         : wanted_answer(prediction) + ": your answer."));
                 break;
             case Key::lesson_page:
