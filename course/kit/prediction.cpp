@@ -101,7 +101,7 @@ double plain(const char*& at) {
         const double inside = quotient(++at);
         if (*at != ')') return missing;
         ++at;
-        return inside;
+        return std::isfinite(inside) ? inside : missing;
     }
     char* end = nullptr;
     const double number = std::strtod(at, &end);
@@ -111,7 +111,9 @@ double plain(const char*& at) {
 double power(const char*& at) {
     if (*at == '-') return at[1] == '-' ? missing : -power(++at);
     const double base = plain(at);
-    return *at == '^' ? std::pow(base, plain(++at)) : base;
+    if (*at != '^') return base;
+    const double exponent = plain(++at);  // std::pow(1, NaN) would be 1
+    return std::isnan(base) || std::isnan(exponent) ? missing : std::pow(base, exponent);
 }
 
 double quotient(const char*& at) {

@@ -111,7 +111,8 @@ TEST_CASE("number_in: accepts numbers as people write them") {
         REQUIRE(number_in(text));
         CHECK(std::abs(*number_in(text) - number) <= 1e-15 * std::abs(number));
     }
-    for (const char* text : {"", "/", "2/", "/3", "1/0", "1/2/3", "2^", "^2", "nan", "inf", "0x1", "3 times",
-                             "+", "--1", "(1", "1)", "()", "(1)2"})
+    for (const char* text :
+         {"",  "/",   "2/", "/3", "1/0", "1/2/3", "2^", "^2", "nan",  "inf",  "0x1",    "3 times",
+          "+", "--1", "(1", "1)", "()",  "(1)2",  "1^", "^0", "1^(2", "()^0", "1/(1/0)"})
         CHECK_FALSE(number_in(text));
 }
