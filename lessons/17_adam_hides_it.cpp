@@ -21,14 +21,14 @@ LESSON(equal_micro_batches({3, 6})) {
     check_close("SGD moves N times as far", forgotten - start, scaled(toy::mean_of_rows, -0.2 * n), 1e-6);
 
     step("Adam keeps two averages for each weight: m of its gradients g, and v of their squares.");
-    note("Each update subtracts the rate times m / sqrt(v). Here is an example, a weight that begins at 0:");
+    note("An update subtracts the rate times m / sqrt(v). Divisors correct for m and v that begin at 0.");
     const Tensor one = zeros({1});
     Adam adam({one}, {.learning_rate = 0.1});
     auto example = table({"update", "g", "average m", "average v", "m / sqrt(v)", "the weight"});
     double m = 0, v = 0, t = 0, expected = 0;
     code(3);
     for (const double g : {0.5, 0.5, -1.0}) {
-        m = 0.9 * m + 0.1 * g, v = 0.999 * v + 0.001 * g * g, t += 1;  // m and v begin at 0
+        m = 0.9 * m + 0.1 * g, v = 0.999 * v + 0.001 * g * g, t += 1;
         const double mean_g = m / (1 - std::pow(0.9, t)), mean_square = v / (1 - std::pow(0.999, t));
         expected -= 0.1 * mean_g / std::sqrt(mean_square);
         (one * g).backward();
@@ -45,7 +45,7 @@ LESSON(equal_micro_batches({3, 6})) {
     by_adam.row("divided", by_mean.grad(), by_mean - start);
     by_adam.row("not divided", by_sum.grad(), by_sum - start);
     check_close("both steps are equal, up to rounding", by_sum - start, by_mean - start, 1e-6);
-    note("Undivided, Adam's first step is {} g / sqrt({} g g): the factor of g cancels.", n, n * n);
+    note("Without division, its first step is {} g / sqrt({} g g): the factor of g cancels.", n, n * n);
 
     step("Adam adds a small number, eps = 1e-8, to sqrt(v), so that it never divides by 0.");
     note("The first step is then the rate times |g| / (|g| + eps).");

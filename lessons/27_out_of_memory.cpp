@@ -28,7 +28,7 @@ LESSON(one_of("items", "so many at a time fit into the budget", 20, {4, 6, 10, 1
         std::vector<Array<real>> blocks;
         code(2);
         for (int i = 0; i < 10; ++i) blocks.push_back(zeros_of(64));
-        for (std::size_t i = 0; i < 10; i += 2) blocks[i] = Array<real>();  // frees half
+        for (std::size_t i = 0; i < 10; i += 2) blocks[i] = Array<real>();
         memory::drop_cache(device);
         now = memory::report(device);
         note("Now 128 KiB are requested. PyTorch would write:");

@@ -53,17 +53,7 @@ public:
 
     Lines operator()(const Source& source) const {
         Lines lines = wrapped(fmt::format("{}:{}", source.file, source.line), line_width());
-        for (const auto& code : source.lines) {
-            std::string line = "  " + said(code);
-            // A comment at the end of a long line stands above it, because a broken comment would read as code.
-            const std::size_t comment = line.find(" // ", line.find_first_not_of(' '));
-            if (comment != std::string::npos && width_of(line) > line_width()) {
-                const std::string blanks(std::min<std::size_t>(line.find_first_not_of(' '), 6), ' ');
-                append(lines, wrapped(blanks + line.substr(comment + 1), line_width(), blanks.size() + 3));
-                line.erase(line.find_last_not_of(' ', comment) + 1);
-            }
-            append(lines, wrapped(line, line_width(), 6));
-        }
+        for (const auto& code : source.lines) append(lines, wrapped("  " + said(code), line_width(), 6));
         for (auto& line : lines) line = painted(line, Tone::source, style_);
         return indented(lines, in_);
     }
