@@ -45,6 +45,7 @@ Style TextViewer::style() const {
 void TextViewer::write(std::string_view text) { write_to(STDOUT_FILENO, text); }
 
 void TextViewer::write_lines(const std::vector<std::string>& lines) {
+    clear_bar();
     std::string text;
     for (const auto& line : lines) text += line + "\n";
     write(text);
@@ -53,9 +54,9 @@ void TextViewer::write_lines(const std::vector<std::string>& lines) {
 void TextViewer::show(const Event& event) {
     const auto lines = lines_of(event, lesson_, style());
     if (lines.empty()) return;
-    clear_bar();
     const bool spread = mode_.presents && !std::holds_alternative<Title>(event.is) &&
                         !std::holds_alternative<Tensor>(event.is);
+    clear_bar();
     if (begins_a_paragraph(event) || spread) write("\n");
     write_lines(lines);
 }
