@@ -137,8 +137,9 @@ def to_ascii(text):
     return re.sub(r"[^\x00-\x7f]", "?", text)
 
 
-def cut(text, width):
-    """Shortens a line to this width."""
+def cut(text):
+    """Shortens a line to the width of the window, if there is one."""
+    width = window_width() or len(text)
     return text if len(text) <= width else text[:width - 3].rstrip() + "..."
 
 

@@ -10,7 +10,7 @@ import tty
 import build
 import child
 from answers import Answer, Answers, parsed, predicted
-from common import BUILD, FIRST, ROOT, WORK, Exit, Problem, cut, find_named, mode_for, out, say_error, to_ascii, window_width, wrapped
+from common import BUILD, FIRST, ROOT, WORK, Exit, Problem, cut, find_named, mode_for, out, say_error, to_ascii, wrapped
 
 PARAMETERS = ("micro", "rate", "items", "steps", "ranks", "values")
 
@@ -111,8 +111,7 @@ class Course:
                       "begun" if self.answers.begun(each.slug) else "open")
             after = f"after {', '.join(each.before)}" if each.before else ""
             out(each.described(status) if self.options.json else
-                cut(f"{each.number:3}  {each.slug:20}  {each.minutes:3} min, in class {each.in_class:3}  {status:5}  {after}".rstrip(),
-                    window_width() or 1000))
+                cut(f"{each.number:3}  {each.slug:20}  {each.minutes:3} min, in class {each.in_class:3}  {status:5}  {after}".rstrip()))
         return Exit.good
 
     def next(self):
@@ -163,9 +162,9 @@ class Course:
         for lesson in chosen:
             if self.records:
                 self.answers.require_writable()  # before the learner answers questions
-            left_at = self.answers.left_at(lesson.slug)
-            if self.records and len(chosen) == 1 and 1 < left_at <= lesson.steps and not self.options.start and start == 1:
-                out(f"You left this lesson at step {left_at}: ./learn run {lesson.slug} --from {left_at} goes on there.")
+            if self.records and len(chosen) == 1 and not self.options.start and 1 == start < self.answers.left_at(lesson.slug) <= lesson.steps:
+                left_at = self.answers.left_at(lesson.slug)
+                out(f"You left this lesson at step {left_at}: --from {left_at} goes on there.")
             began = time.monotonic()
             following = self.lessons[self.lessons.index(lesson) + 1:] if self.mode.waits else []
             with build.in_background(following):

@@ -214,7 +214,7 @@ class Practice:
                 questions.setdefault(int(each.number), []).append(each)
             for number, tries in sorted(questions.items()):
                 if re.search("w(?!.*[^w]r)", "".join(each.how[0] for each in tries)):  # wrong, and not right at once later
-                    self.say(cut(f"  to repeat: question {number} of {lesson.slug}: {tries[-1].question}", min(self.mode.style.width, 80)))
+                    out(cut(f"  to repeat: question {number} of {lesson.slug}: {one_line(tries[-1].question)}"))
 
     def dev_check(self, which):
         import dev_check

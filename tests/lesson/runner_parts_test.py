@@ -5,12 +5,13 @@ import unittest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
+from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "course/runner"))
 from answers import Answer, Answers, parsed, predicted
 from class_report import mistakes
-from common import Problem, edit_distance, find_named, wrapped
+from common import Problem, cut, edit_distance, find_named, wrapped
 from lessons import Lesson
 from verdict import members, missing_member
 
@@ -20,6 +21,11 @@ def tried(number, how, which="", of="divide"):
 
 
 class Parts(unittest.TestCase):
+    def test_a_line_is_cut_to_the_window_if_there_is_one(self):
+        for width, expected in ((None, "to repeat: question 2"), (21, "to repeat: question 2"), (20, "to repeat: questio..."), (12, "to repeat...")):
+            with mock.patch("common.window_width", lambda width=width: width):
+                self.assertEqual(cut("to repeat: question 2"), expected)
+
     def test_a_line_that_is_not_an_answer_is_rejected(self):
         self.assertEqual(parsed("lesson\tdivide\t\tdone\t\t\t\t"), Answer("lesson", "divide", how="done"))
         for line in ("", "lesson", "lesson\tdivide\t\tdone\t\t\t", "lesson\tdivide\t\tdone\t\t\t\t\t", "lesson\tdivide\t\tfinished\t\t\t\t",

@@ -465,7 +465,7 @@ def test_the_next_lesson_goes_on_at_the_step_that_was_left(sample):
         seen = course.at_terminal()
         assert "full-batch goes on at step 2. ./learn run full-batch begins at step 1." in " ".join(seen.split())
         assert "--from=2" in course.words_of(5, "full-batch")
-        course.at_terminal("run", "full-batch")
+        assert "You left this lesson at step 2: --from 2 goes on there." in course.at_terminal("run", "full-batch")
         assert "--from=2" not in course.words_of(5, "full-batch")
 
 
