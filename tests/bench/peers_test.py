@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Tests the errors of tools/bench-peers. Each benchmark checks that JAX and PyTorch compute tally's gradients (bench_frameworks_test.py).
+# Tests the errors of tools/bench-peers. Each benchmark checks that JAX and PyTorch compute tally's gradients (frameworks_test.py).
 import os
 import subprocess
 import sys

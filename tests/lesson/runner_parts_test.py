@@ -22,7 +22,7 @@ def tried(number, how, which="", of="divide"):
 
 class Parts(unittest.TestCase):
     def test_a_line_is_cut_to_the_window_if_there_is_one(self):
-        for width, expected in ((None, "to repeat: question 2"), (21, "to repeat: question 2"), (20, "to repeat: questio..."), (12, "to repeat...")):
+        for width, expected in ((None, "to repeat: question 2"), (21, "to repeat: question 2"), (20, "to repeat: questi..."), (12, "to repeat...")):
             with mock.patch("common.window_width", lambda width=width: width):
                 self.assertEqual(cut("to repeat: question 2"), expected)
 

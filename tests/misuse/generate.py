@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "repository")]
+sys.path.append(str(Path(__file__).parents[1] / "repository"))
 from calls import EXCEPT, LEFT_OUT, ROWS  # noqa: E402
 from rules import GROUPS, RULES  # noqa: E402
 

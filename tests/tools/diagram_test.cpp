@@ -245,7 +245,7 @@ TEST_CASE("to_svg: no boxes or texts overlap, and every wire connects its boxes 
         INFO(name);
         CHECK(picture_fault(diagram) == "");
     }
-    for (int seed = 0; seed < cases_of(150); ++seed) {
+    for (int seed = 0; seed < cases_of(300); ++seed) {
         INFO("random diagram " << seed);
         CHECK(picture_fault(random_diagram(static_cast<unsigned>(seed))) == "");
     }
