@@ -18,7 +18,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     check_equal("the micro-batches give the bits of one batch", w.grad(), at_once);
     note("A sum grows with the batch, so a larger batch needs a smaller learning rate.");
 
-    step("Each of the six rows is now a sentence. The loss of a row is the loss of each of its words.");
+    step("Each of the six rows is now a sentence. Each word of a row has the loss of the row.");
     std::vector<std::int64_t> lengths{1, 2, 3, 1, 4, 5}, words_in(std::size_t(n), 0);
     std::vector<std::int32_t> sentence_of;  // the sentence of each word: 0 1 1 2 2 2 3 ...
     for (std::size_t sentence = 0; sentence < 6; ++sentence) {

@@ -105,7 +105,7 @@ def test_invalid_numbers_are_asked_again(lesson):
             t.expect("Type a number such as -0.5 or 2/3, then ENTER")
             t.expect(PROMPT)
         t.type("?")
-        t.expect("A number such as -0.5 or 2/3, then ENTER")
+        t.expect("A number such as -0.5, 2/3 or 2^(1/3), then ENTER")
         t.expect(PROMPT)
         t.type("b")
         t.expect("[3/5]")
