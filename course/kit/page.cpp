@@ -7,7 +7,10 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
+
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 
@@ -25,6 +28,17 @@ std::string trimmed(std::string_view text) {
 std::string without_marks(std::string text) {
     std::erase(text, '`');
     return text;
+}
+
+std::string content(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file)
+        throw std::runtime_error(fmt::format("{}: the page of this lesson cannot be read", path.string()));
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool begins_item(std::string_view line) {
+    return line.starts_with("- ") || (line.size() > 2 && line.substr(1, 2) == ". ");
 }
 
 void append(std::string& text, const std::string& line) { text += (text.empty() ? "" : " ") + line; }
@@ -150,10 +164,32 @@ Page parse_page(const std::string& file, std::string_view text) { return Parser(
 
 Page read_page(const std::filesystem::path& path) {
     const std::string name = (path.parent_path().filename() / path.filename()).generic_string();
-    std::ifstream file(path, std::ios::binary);
-    if (!file)
-        throw std::runtime_error(fmt::format("{}: the page of this lesson cannot be read", path.string()));
-    return parse_page(name, std::string(std::istreambuf_iterator<char>(file), {}));
+    return parse_page(name, content(path));
+}
+
+std::string page_to_read(const std::filesystem::path& path, std::size_t width) {
+    std::istringstream page(content(path));
+    std::string all, paragraph;
+    const auto end_paragraph = [&] {
+        for (const auto& line : wrapped(paragraph, width, begins_item(paragraph) ? 3 : 0))
+            if (!line.empty()) all += line + "\n";
+        paragraph.clear();
+    };
+    bool in_code = false, in_questions = false;
+    for (std::string line; std::getline(page, line);) {
+        const bool fence = line.starts_with("```");
+        if (fence) in_code = !in_code;
+        if (!in_code && line.starts_with("## ")) in_questions = line == "## The questions";
+        if (in_questions) continue;
+        const bool stays = in_code || fence || line.empty() || line.starts_with('#') || line.starts_with('|');
+        if (stays || begins_item(line)) end_paragraph();
+        if (stays)
+            all += line + "\n";
+        else
+            append(paragraph, trimmed(line));
+    }
+    end_paragraph();
+    return all;
 }
 
 Prediction prediction_of(const Page& page, std::string_view id, const Values& values, bool drop_equal) {

@@ -55,6 +55,9 @@ struct Page {
 Page parse_page(const std::string& file, std::string_view text);
 Page read_page(const std::filesystem::path& path);
 
+// Wraps the paragraphs of a page for a pager, and leaves out the questions, which show their answers.
+std::string page_to_read(const std::filesystem::path& path, std::size_t width);
+
 using Values = std::vector<std::pair<std::string, std::string>>;  // {"n", "3"} replaces {n} by 3
 
 // Returns the question with all values in place. `drop_equal` removes wrong numbers that equal another number,

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "course/kit/files.hpp"
 #include "course/kit/open_file.hpp"
+#include "course/kit/page.hpp"
 #include "course/kit/text.hpp"
 
 namespace tally::lesson {
@@ -85,11 +88,13 @@ void StepViewer::checks(const Place& place) {
 // Shows the page of the lesson in a pager, which restores the terminal mode that it found.
 void StepViewer::show_page() {
     const char* pager = std::getenv("PAGER");
-    const std::string& page = lesson().page_path;
-    const std::string command =
-        fmt::format("{} '{}'", pager == nullptr || *pager == '\0' ? "less" : pager, page);
-    if (page.find('\'') != std::string::npos || std::system(command.c_str()) != 0)
-        say("The page of this lesson is " + page);
+    const std::string page = page_to_read(lesson().page_path, style().width);
+    const auto before = std::signal(SIGPIPE, SIG_IGN);  // a pager can end before it has read all
+    std::FILE* pipe = popen(pager == nullptr || *pager == '\0' ? "less" : pager, "w");
+    const bool written = pipe != nullptr && std::fputs(page.c_str(), pipe) >= 0;
+    if (pipe == nullptr || pclose(pipe) != 0 || !written)
+        say("The page of this lesson is " + lesson().page_path);
+    std::signal(SIGPIPE, before);
 }
 
 void StepViewer::end_of_step(const Record& record) { wait(record, "next"); }

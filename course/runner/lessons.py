@@ -112,6 +112,8 @@ class Course:
             after = f"after {', '.join(each.before)}" if each.before else ""
             out(each.described(status) if self.options.json else
                 cut(f"{each.number:3}  {each.slug:20}  {each.minutes:3} min, in class {each.in_class:3}  {status:5}  {after}".rstrip()))
+        if not self.options.json:
+            out("./learn score lists the exercises.")
         return Exit.good
 
     def next(self):

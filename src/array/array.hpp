@@ -114,8 +114,9 @@ public:
         data_ = static_cast<S*>(storage_->data);
     }
     void allocate_zeros();
-    S* raw() { return data_; }        // does not copy the buffer; the write changes all arrays that share it
-    void unshare();                   // copies the buffer; keeps the version and MemoryClass::parameter
+    S* raw() { return data_; }  // does not copy the buffer; the write changes all arrays that share it
+    // Copies the buffer. The copy has the same version, and counts as a parameter's memory if the old buffer did.
+    void unshare();
     void share(const Array& other) {  // shares the buffer of an array with the same shape and device
         memory::detail::ref(other.storage_);
         reset();
@@ -284,7 +285,8 @@ template <class S> std::uint32_t version_of(const Array<S>& x) {
 // ---- for authors of operations ----
 
 namespace detail {
-// Returns the kernels for the operands. Throws if devices differ or, without skip_compute, memory is missing.
+// Returns the kernels for the operands. Throws if devices differ. Throws if an operand has no memory, unless
+// a checkpoint skips computations (skip_compute in kernels.hpp).
 template <class S, class... Others>
 const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&... others) {
     if (!a.storage() || !(others.storage() && ...)) [[unlikely]] {

@@ -18,8 +18,9 @@ namespace {
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
 // Returns whether the gradient of an operand adds more than `longest_sequential_row` adjacent elements of one
-// item, because the operand is repeated along the last axes. Kernels add such a row in another order
-// (kernels.hpp), but add items in order, so that micro-batches give the bits of the whole batch.
+// item, because the operand is repeated along the last axes. Kernels first add up such a row by itself, in an
+// order that depends only on its length (kernels.hpp), and then add the rows of the items one after the other.
+// So they must see where an item ends.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;

@@ -15,9 +15,10 @@ template <class S> class Array;
 
 namespace detail {
 struct ReductionPlan {
-    ReduceDims dims;  // the sizes before, along and after the reduced axes, after `order`
-    Shape shape;      // of the result
-    Axes order;       // permutes x so that the reduced axes are adjacent; empty if they already are
+    // The products of the extents before, along and after the reduced axes of x, or of x permuted by `order`.
+    ReduceDims dims;
+    Shape shape;  // of the result
+    Axes order;   // permutes x so that the reduced axes are adjacent; empty if they already are
 };
 
 // Plans a reduction over `axes`, or over all axes if `axes` is empty.

@@ -22,8 +22,9 @@ struct DeferProductScope : private ScopedValue<bool> {
     explicit DeferProductScope(bool may_defer) : ScopedValue(deferring_products, may_defer) {}
 };
 
-// Returns false, and does nothing, unless a and b have few rows and the gradient is locked. Otherwise stores
-// copies of a and b, so that add_deferred() can add aᵀ b later, and returns true.
+// Stores copies of a and b, so that add_deferred() can add aᵀ b later, and returns true. Returns false if the
+// caller must compute the product now: a and b have many rows, the gradient is small, missing, unlocked or
+// escaped, products are not ordered, or the memory or the device does not allow copies.
 // The order of additions, and thus each bit of the gradient, is the same as without deferral. While
 // grad_flag::has_deferred is set, any thread must call add_deferred() before it accesses the gradient.
 template <class S>
@@ -39,7 +40,7 @@ template <class T> inline constexpr bool can_defer_product = false;
 template <std::floating_point S> inline constexpr bool can_defer_product<Array<S>> = true;
 
 // Adds deferred products to the gradient, and returns whether there is a gradient.
-template <class T> [[gnu::always_inline]] inline bool has_complete_gradient(const GradientRef<T>& of) {
+template <class T> [[gnu::always_inline]] inline bool complete_gradient(const GradientRef<T>& of) {
     if constexpr (!can_defer_product<T>) return of.is_present();
     const std::uint8_t before = load_flags(*of.grad_flags);
     if (before & grad_flag::has_deferred) [[unlikely]]
@@ -50,7 +51,7 @@ template <class T> [[gnu::always_inline]] inline bool has_complete_gradient(cons
 // Call this before a backward pass writes to the gradient of a locked parameter. Also adds deferred rows.
 template <class AnyValueNode> [[gnu::noinline]] void prepare_write_to_locked(const AnyValueNode& node) {
     require_backward_allowed_and_mark_dirty(node.value, node.grad_flags);
-    has_complete_gradient(node.grad_ref());
+    complete_gradient(node.grad_ref());
 }
 
 template <class T> void clear_gradient(const GradientRef<T>& of) {

@@ -98,8 +98,9 @@ private:
     bool negative_ = false;
 };
 
-// Rounds to nearest, ties to even. The leading 1 of a normal number's significand carries into the exponent
-// field of the bit pattern `word`, which is then exponent + 1. Rounding up can make the result infinite.
+// Rounds to nearest, ties to even. `exponent` is one less than the exponent field of a normal number: the
+// leading 1 of the significand is added to this field. A subnormal number has no leading 1, so its field stays
+// 0. Rounding up can make the result infinite.
 template <class S> S rounded(const SignedDigits& sum, int bit_length) {
     using F = Format<S>;
     const int exponent = std::max(bit_length - (F::fraction_bits + 1), 0);

@@ -11,8 +11,8 @@ namespace tally {
 
 namespace grad_flag {
 inline constexpr std::uint8_t present = 1;  // the gradient has been written
-// A backward function created this gradient. Before the backward pass calls a backward function, it clears
-// the flag of the function's leaf inputs.
+// The backward function that is running created this gradient, so BackwardPass clears the gradient if the
+// function throws. BackwardPass clears the flag of a function's leaf inputs before it calls the function.
 inline constexpr std::uint8_t first_write = 16;
 // A Window sets `locked` on its parameters, and `backward_locked` too if the window itself runs backward().
 inline constexpr std::uint8_t locked = 2;            // only the window may modify, clear or step the leaf

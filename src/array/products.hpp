@@ -39,8 +39,9 @@ inline Product product_for_b(const Product& p) {
 
 enum ForwardMatrix : std::size_t { forward_a, forward_b, forward_c };  // of a forward product C = A · B
 
-// Runs one product for each member of a batch. Argument i (a, b or c) has the same index in the batch as the
-// matrix indices_of[i] of the forward product. For dA = dC · Bᵀ, pass {forward_c, forward_b, forward_a}.
+// Runs one product for each member of a batch. `indices_of` names, for each of a, b and c, the matrix of the
+// forward product whose strides in `batch` it has. For dA = dC · Bᵀ, a is dC, b is B and c is dA, so pass
+// {forward_c, forward_b, forward_a}.
 template <class S> void multiply_each(const StridedIndex<2>& batch, const Product& p, const Array<S>& a,
                                       const Array<S>& b, Into<S[]> c,
                                       const std::array<ForwardMatrix, 3>& indices_of) {
@@ -62,7 +63,8 @@ template <class S> void multiply_each(const StridedIndex<2>& batch, const Produc
     }
 }
 
-// Returns the output buffer for a batch's gradient. If members share a matrix, they add to it, from 0.
+// Returns the buffer for the gradient of an operand that has `matrices` matrices, to which the products of
+// `members` members contribute. If members share a matrix, fills the buffer with 0, and the products add to it.
 template <class S>
 Into<S[]> summed_grad_buffer(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
     const Into<S[]> d = grad_buffer(into);

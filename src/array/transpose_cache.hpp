@@ -21,7 +21,8 @@ public:
     // If b has a transposed copy, multiplies by the copy and returns true. The cache copies b only after
     // several uses, because the copy would not pay in a Window with few micro-batches.
     bool multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c);
-    void clear() { entries_.clear(); }  // call it before a step, which copies shared buffers
+    // Call this before an optimizer's step: the step copies shared buffers, and entries share the weights' buffers.
+    void clear() { entries_.clear(); }
 
 private:
     struct Entry {

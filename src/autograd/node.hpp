@@ -54,8 +54,9 @@ public:
     }
     // ---- for the engine ----
     bool received_gradient() const { return grad_flags & grad_flag::present; }
-    // Queues the inputs that need a gradient, runs the backward function, and then drops the inputs, the saved
-    // values and the reference of the BackwardPass, which keeps the reference if the backward function throws.
+    // Queues the inputs that need a gradient, and runs the backward function. Then drops the inputs, the saved
+    // values and the reference of the BackwardPass to this node. If the backward function throws,
+    // BackwardPass::run() drops this reference instead.
     virtual void backward(detail::BackwardPass&) = 0;
     // Clears the leaf gradients that a backward function created before it threw. Other gradients stay.
     virtual void clear_first_writes() {}

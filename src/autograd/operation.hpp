@@ -97,7 +97,7 @@ public:
     std::vector<GradientRef<T>> gradients() const {
         std::vector<GradientRef<T>> all;
         for_each_input(nodes_, [&](ValueNode<T>* input) {
-            if (input) input->has_complete_gradient();  // adds deferred products
+            if (input) input->complete_gradient();  // adds deferred products
             all.push_back(input ? input->grad_ref() : GradientRef<T>());
         });
         return all;
@@ -164,8 +164,7 @@ public:
             saved_);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             if (!nodes[i]) continue;
-            if (!nodes[i]->has_complete_gradient())
-                throw_no_gradient_written(op(), i, describe(nodes[i]->value));
+            if (!nodes[i]->complete_gradient()) throw_no_gradient_written(op(), i, describe(nodes[i]->value));
             if (check_only) continue;
             const T moved = std::move(nodes[i]->gradient);  // moved, so that the input can own the buffer
             inputs_.grad_inputs(false).add(i, moved);

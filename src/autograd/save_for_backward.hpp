@@ -23,7 +23,8 @@ template <class T> struct SaveRequest {
     }
 };
 template <class T> inline const T unsaved_value{};
-// Replaces a value that no gradient reads. `Slot` makes empty types differ, because equal ones take memory.
+// Replaces a value that no gradient reads. `Slot` makes each placeholder a type of its own: a std::tuple stores
+// empty elements without memory only if their types differ.
 template <class T, int Slot> struct NothingSaved {
     struct saved {
         explicit saved(const T*) {}

@@ -40,7 +40,7 @@ public:
         return {gradient, Write::set};
     }
 
-    bool has_complete_gradient() const { return detail::has_complete_gradient(grad_ref()); }
+    bool complete_gradient() const { return detail::complete_gradient(grad_ref()); }
     void clear_gradient() { detail::clear_gradient(grad_ref()); }
     [[gnu::always_inline]] GradientRef<T> grad_ref() const { return {&gradient, &value, &grad_flags}; }
     const char* op() const override { return state == detail::State::leaf ? "parameter" : "constant"; }
@@ -165,10 +165,10 @@ public:
     bool requires_grad() const { return node_ && node_->state != detail::State::constant; }
 
     // ---- the gradient, and changes of a leaf in place ----
-    bool has_grad() const { return node_ && node_->has_complete_gradient(); }
+    bool has_grad() const { return node_ && node_->complete_gradient(); }
     [[nodiscard]] const T& grad() const& {
         const detail::ValueNode<T>& node = node_or_throw("grad");
-        if (!node.has_complete_gradient()) detail::throw_no_gradient(node, detail::describe(node.value));
+        if (!node.complete_gradient()) detail::throw_no_gradient(node, detail::describe(node.value));
         detail::mark_escaped(node.grad_flags);
         return node.gradient;
     }
@@ -184,7 +184,7 @@ public:
     // If the gradient is present, calls f(value, gradient), which changes the value in place through
     // value.writable(). A later backward() through an operation that saved the old value throws.
     template <class F> void update(F f) const {
-        if (leaf("update").has_complete_gradient())
+        if (leaf("update").complete_gradient())
             modify_value([&](T& value) { f(value, std::as_const(node_->gradient)); }, "update");
     }
     // Replaces the value of a parameter in place, so that all handles see the new value. A later backward()
@@ -212,7 +212,7 @@ public:
     template <class F> void modify_grad(F f) const {
         detail::ValueNode<T>& node = leaf("modify_grad");
         detail::require_unlocked("modify_grad", node);
-        if (!node.has_complete_gradient()) return;
+        if (!node.complete_gradient()) return;
         detail::account_as(node.gradient, MemoryClass::gradient);
         modify_in_place("modify_grad", f, &detail::ValueNode<T>::gradient);
     }
@@ -236,8 +236,8 @@ public:
     bool is_last_handle() const {
         return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->keeps_values;
     }
-    // Drops this handle. The last handle frees the value. If `keep_ref`, the caller gets the node and one
-    // reference: the last handle passes on the reference of all handles. If not, the result is null.
+    // Drops this handle. The last handle frees the value. With `keep_ref`, returns the node, and the caller owns
+    // one reference: a new one or, from the last handle, the one that all handles shared. Otherwise returns null.
     [[gnu::always_inline]] detail::ValueNode<T>* take_node(bool keep_ref) && {
         detail::ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {

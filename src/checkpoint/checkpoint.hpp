@@ -204,7 +204,8 @@ auto checkpoint(F f, X... x) {
     });
     if (!first_result_info) return y;
 
-    Var<T> node_handle;  // a CheckpointNode; empty in an enclosing trace's first run, which makes proxies
+    // A CheckpointNode. Empty in the first run of an enclosing checkpoint, in which the results become proxies.
+    Var<T> node_handle;
     if (!detail::CheckpointTrace::current() || !detail::CheckpointTrace::current()->is_first_run()) {
         using Recomputing = detail::RecomputingNode<T, F, std::tuple<X...>>;
         auto* const node = new (pool::take(sizeof(Recomputing)))

@@ -1,8 +1,8 @@
 // Revolve runs backward() through l steps with c snapshots, and recomputes as few steps as possible.
 //
 // The algorithm is "Algorithm 799: revolve" by Griewank and Walther, 2000. A snapshot is the input of a step,
-// and x counts as one. Each step is recorded once. All other runs of steps number r l - C(c + r, r - 1). Here C
-// is a binomial coefficient, and r is the smallest number with C(c + r, c) >= l.
+// and x counts as one. Each step is recorded once. Besides, steps run r l - C(c + r, r - 1) times in all
+// without being recorded, where C is a binomial coefficient and r is the smallest number with C(c + r, c) >= l.
 //
 //     Revolve<Array<float>> chain(steps, 3);
 //     Tensor y = chain(x);        // y.backward() runs steps again, from the nearest snapshot

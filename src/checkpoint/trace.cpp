@@ -34,7 +34,8 @@ CheckpointTrace::~CheckpointTrace() {
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.needs_grad) {
-        // A log has no constants. They are computed again only if the next operation counts as needed.
+        // The log does not list operations with constant results. The next listed operation counts as needed, so
+        // that the recomputation does not stop before this one.
         note_outer_inputs(operation);
         if (is_first_run()) need(next_index());
         return true;

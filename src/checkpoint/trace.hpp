@@ -121,7 +121,8 @@ private:
     std::vector<std::uint64_t> ids_;             // of the operations' results
     std::vector<std::size_t> saves_own_result_;  // indices of operations that save their own results
     OuterInputs outer_inputs_;                   // since the last operation
-    std::uint64_t last_held_id_ = 0;             // of the last noted buffer, which is not held twice in a row
+    // InputIdentity::buffer_or_checksum of the last noted value. A value that is noted twice in a row is held once.
+    std::uint64_t last_held_id_ = 0;
 };
 }  // namespace detail
 

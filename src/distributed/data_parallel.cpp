@@ -20,7 +20,7 @@ namespace {
 // message also contains one byte per parameter (1 if it has a gradient), and what SharedSums::serialize() gives.
 template <class S> struct WindowMessage {
     detail::WindowTotals totals;
-    std::int64_t object_number;  // index of the Window in the order of construction
+    std::int64_t construction_index;  // index of the Window in the order of construction
     typename DataParallel<S>::MicroBatchesSummary batches;
 };
 
@@ -139,7 +139,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
     for (const auto& [name, entry] : state.entries()) texts.emplace_back(name, detail::entry_text(entry));
     for (auto& line : checksums()) texts.push_back(std::move(line));
     require_equal_and_allow_reports("the construction of a Window", texts);
-    record.object_number = processes_.new_window_object();
+    record.construction_index = processes_.next_construction_index();
     if (processes_.size() == 1) return;
     bucket_->resize(std::max(std::min(elements, options_.bucket), bucket_->numbers.size()),
                     static_cast<std::size_t>(processes_.size()));
@@ -175,7 +175,8 @@ template <class S> void DataParallel<S>::require_equal_totals(const std::vector<
             throw Error("processes", call_, ": rank ", rank, " has ", what, " ", static_cast<double>(theirs),
                         ", rank 0 has ", static_cast<double>(of_first), "; make them equal on all processes");
         };
-        require_same("Window objects constructed before this one:", other.object_number, first.object_number);
+        require_same("Window objects constructed before this one:", other.construction_index,
+                     first.construction_index);
         require_same("updates:", other.totals.updates, first.totals.updates);
         require_same("the learning rate", other.totals.learning_rate, first.totals.learning_rate);
         require_same("terms of add_regularizer():", other.totals.regularizers, first.totals.regularizers);
@@ -209,7 +210,7 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     parameters_ = optimizer.parameters();
     call_ = std::string(call) + " of window " + std::to_string(window_index);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
-    const WindowMessage<S> mine{here, windows_.at(&optimizer).object_number, last_micro_batches_};
+    const WindowMessage<S> mine{here, windows_.at(&optimizer).construction_index, last_micro_batches_};
     std::string message(sizeof mine + parameters_.size(), '\0');
     std::memcpy(message.data(), &mine, sizeof mine);
     for (std::size_t i = 0; i < parameters_.size(); ++i)

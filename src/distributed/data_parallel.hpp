@@ -115,8 +115,9 @@ private:
     Options options_;
     std::vector<Var<Array<S>>> parameters_;  // of the Window that was constructed or ended an update last
     struct WindowRecord {
-        std::int64_t object_number = 0;               // index of the Window in the order of construction
-        std::int64_t share_call_window_index = -1;    // window that stored share_call, or -1
+        // Index of the Window in the order of construction. window_index counts the updates of one Window.
+        std::int64_t construction_index = 0;
+        std::int64_t share_call_window_index = -1;  // the window_index for which share_call was stored, or -1
         std::optional<std::int64_t> share_call = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, WindowRecord> windows_;
@@ -128,7 +129,9 @@ private:
     bool numbered_ = false;  // share() or begin_at() has set first_item_
     MicroBatchesSummary last_micro_batches_;
     std::optional<std::int64_t> latest_share_call_;  // the call that set first_item_; none after begin_at()
-    std::string call_, where_;                 // all_gather(what) is named what + call_; errors add where_
+    // The current call of the window, and how far this process is. all_gather(what) sends what + call_ as the name
+    // of the collective call, and adds where_ to errors.
+    std::string call_, where_;
     std::vector<bool> any_rank_has_gradient_;  // for each parameter, whether any process has a gradient
     bool must_not_report_ = false;             // all processes get the error, or no report is possible
 };

@@ -235,9 +235,10 @@ private:
     const std::string call_;
     std::string where_;
     detail::PipeResult result_;
-    std::vector<std::map<int, Activations>> pending_;   // for each stage, by micro-batch
-    std::vector<Queue> activations_, gradients_;        // for each stage, from the next and previous one here
-    Counts posted_{}, taken_{};                         // arrays that this process has sent and received
+    std::vector<std::map<int, Activations>> pending_;  // for each stage, by micro-batch
+    std::vector<Queue> activations_;  // for each stage, from the previous stage if this process has it
+    std::vector<Queue> gradients_;    // for each stage, from the next stage if this process has it
+    Counts posted_{}, taken_{};       // arrays that this process has sent and received
     std::array<std::optional<std::string>, 2> labels_;  // of arrays that were announced and not received yet
 };
 

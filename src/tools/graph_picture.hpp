@@ -56,7 +56,7 @@ public:
         int current = -1;
         const auto arrived = [&] {
             for (const auto& [input, earlier] : before) {
-                if (!input->has_complete_gradient()) continue;
+                if (!input->complete_gradient()) continue;
                 const T& now = input->gradient;
                 label(current, boxes_.at(input->id),
                       text(detail::has_memory(earlier) ? zip(functor::Sub{}, now, earlier) : now));
@@ -72,13 +72,13 @@ public:
             for (Node* node : visit.node.inputs()) {
                 if (!node || node->state == detail::State::constant) continue;
                 const auto* input = static_cast<const detail::ValueNode<T>*>(node);
-                before[input] = input->has_complete_gradient() ? input->gradient : T();
+                before[input] = input->complete_gradient() ? input->gradient : T();
             }
         });
         arrived();
         for (const auto& [id, node] : nodes) {
             const auto& leaf = static_cast<const detail::ValueNode<T>&>(*node);
-            if (node->state == detail::State::leaf && leaf.has_complete_gradient())
+            if (node->state == detail::State::leaf && leaf.complete_gradient())
                 box_of(node).gradient = text(leaf.gradient);
         }
     }
@@ -113,7 +113,7 @@ private:
                 box.shape = to_string(detail::shape_of(shown.value));
             box.value = detail::has_memory(shown.value) ? text(shown.value) : "(freed)";
             if (box.role != detail::Diagram::Role::data)
-                box.gradient = shown.has_complete_gradient() ? text(shown.gradient) : "-";
+                box.gradient = shown.complete_gradient() ? text(shown.gradient) : "-";
             for (const Node* input : node->inputs())
                 if (input) box.inputs.push_back({boxes_.at(input->id), false, ""});
             boxes_[id] = static_cast<int>(diagram_.boxes.size());

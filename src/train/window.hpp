@@ -67,7 +67,7 @@ template <class S> struct WindowOptions {
     // loss / total. If `total` is 0, finish() divides the gradients once by the sum of the counts.
     double total = 0;
     Reduction reduction = Reduction::mean;  // with Reduction::sum, gradients are not divided
-    Weigh weigh = Weigh::counted;           // whether items or micro-batches have equal weight
+    Weigh weigh = Weigh::counted;  // whether counted terms (items, tokens) or micro-batches have equal weight
     Sum sum = Sum::running;
     Tail tail = Tail::scale;
     NonFinite non_finite = NonFinite::raise;
@@ -130,7 +130,9 @@ public:
     // Adds a term that does not depend on items, such as a penalty on the weights. After the division,
     // finish() adds the gradient of this term once.
     void add_regularizer(V term);
-    // Counts a micro-batch for which the caller ran backward(). Use either add() or after_backward().
+    // Counts a micro-batch for which the caller ran backward(). `counted` is the count of its loss, like
+    // Loss::count. `items` is added to items(), unless begin_micro_batch() has given the number of items. Use
+    // either add() or after_backward().
     void after_backward(double counted, std::int64_t items = 0);
 
     // Calls f, which adds one contribution in several passes: f calls add(), and then Window::backward() several
@@ -244,7 +246,8 @@ private:
     void require_valid_loss(const Loss<Array<S>>& loss, double weight) const;
     void require_valid_count(const char* call, double counted) const;  // throws if negative or not finite
     void require_ready_for_after_backward(double counted) const;       // throws if no backward() ran
-    void require_all_stages() const;  // throws if an option needs the gradients of all pipeline stages
+    // Throws if an option needs the gradients of the stages of several processes, and no reducer combines them.
+    void require_all_stages() const;
     void require_can_count_batch(double counted, std::int64_t items) const;  // checks options and numbers
     void require_after_backward_called(const char* call) const;   // throws if a backward() was not counted
     void require_a_gradient(const char* call) const;              // throws if no parameter has a gradient

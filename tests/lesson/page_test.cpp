@@ -1,6 +1,8 @@
 // Tests that pages of lessons are parsed, and that errors in pages name the file, the line and what is expected.
 #include "course/kit/page.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "catch.hpp"
@@ -102,4 +104,17 @@ TEST_CASE("parse_page: an error names the file, the line and what is expected") 
     CHECK(error_of([&] { prediction_of(parse_page("p.md", head), "other", {}, false); }) ==
           "p.md: the question 'other' does not exist; add the heading '### other' to the section '## The "
           "questions'");
+}
+
+TEST_CASE("page_to_read: paragraphs are wrapped and the questions are left out") {
+    const auto path = std::filesystem::temp_directory_path() / "tally_page_to_read.md";
+    std::ofstream(path) << head << "A paragraph of\nsome words.\n- an item that is\n  long\n1. first\n```\n"
+                        << "code   of more than twenty columns\n```\n| a | b |\n## The questions\n"
+                        << question << "## Remember\nthe rule\n";
+    const std::string page = page_to_read(path, 20);
+    std::filesystem::remove(path);
+    CHECK(page ==
+          "# Lesson 7: divide\n\n10 minutes alone, 20\nin class · `./learn\nrun divide`\n\n"
+          "A paragraph of some\nwords.\n- an item that is\n   long\n1. first\n```\n"
+          "code   of more than twenty columns\n```\n| a | b |\n## Remember\nthe rule\n");
 }
