@@ -53,8 +53,8 @@ LESSON(equal_micro_batches({3, 6})) {  // with 2, the training without a divisio
     moves.row("sum", by_sum, by_sum - w);
     check_close("the sum moves w N times as far", by_sum - w, scaled(toy::mean_of_rows, -0.1 * n), bound(64));
 
-    step("Now we take a loss that has a minimum: the error of a fit whose solution is w = (1, 1, 1).");
-    note("SGD trains twice from the same weights, with the rate 0.3: with and without the division by N.");
+    step("Now we take a loss with a minimum: the mean squared error, which is 0 at w = (1, 1, 1).");
+    note("SGD trains twice, at the rate 0.3. Only one training divides by N, the number of micro-batches.");
     const Tensor target = matmul(x, toy::ones());
     const auto train = [&](double divisor) {
         const Tensor v = toy::weights();

@@ -66,8 +66,8 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     graph("unequal", "How much one row counts in a mean of means, and with the right weights", shares);
 
     step("How wrong was the mean of the two micro-batches' gradients? There is a formula for its error.");
-    note("The mean of means is too small if micro-batches of larger size b have larger gradients g.");
-    note("Cov(b, g), the covariance of b and g, is the mean of (b - mean of b) (g - mean of g).");
+    note("This mean of means is too small if the larger micro-batch has the larger gradient.");
+    note("The covariance Cov(b, g) of size b and gradient g is the mean of (b - mean of b) (g - mean of g).");
     std::vector<double> error, formula;
     for (std::size_t j = 0; j < 3; ++j) {
         const double mean_b = (first + second) / 2.0, mean_g = (g[0][j] + g[1][j]) / 2;
@@ -99,7 +99,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     show("gradient of the window", scaled(v, -1));
     check_close("it is the full batch", scaled(v, -1), toy::mean_of_rows, toy::bound(15));  // 15 roundings
 
-    step("Is a Window's gradient always right? We split six rows into micro-batches in all 32 ways.");
+    step("Is the class Window always right? We split six rows into micro-batches in all 32 ways.");
     const auto by_window = [&](const Sizes& cut) {
         const Tensor u = zeros({3});
         return window_gradient(u, [&](Window<real>& all) {
