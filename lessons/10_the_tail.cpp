@@ -95,7 +95,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     const std::int64_t items = 48 + 2 * few;
     ask("which-rule", "items", items, "rest", 2 * left, "left", left);
-    note("off is a weight's largest difference from training with batches of 8.");
+    note("The last two columns show the largest difference from the weights with batches of 8.");
     auto ends = table({"rule", "updates", "weights after 5 epochs", "off after 1", "after 5"});
     const auto trained = all_rules(plan_of_items(items));
     const Trained& large = trained.front().second;

@@ -55,8 +55,8 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     // Each component is a sum of 16 products of at most 1.5. Its 16 words round at most 22 times.
     check_close("this is the mean over all 16 words", w.grad(), of_words, 2 * roundings(22) * 1.5);
 
-    step("Often the number of words is unknown until the end. Then add up sums and counts, and divide once.");
-    note("tally's class Window does this. A Loss contains a sum and a count.");
+    step("Often the number of words is unknown until the end. So add losses, count words, and divide once.");
+    note("tally's class Window does this. A Loss contains the sum of the losses and the number of words.");
     const Tensor v = zeros({3});
     const auto by_window = window_gradient(v, [&](Window<real>& window) {
         code(1);

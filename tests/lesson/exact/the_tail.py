@@ -63,7 +63,7 @@ def check(run):
     run.close("the mean", run.shown("the mean over the tail"), tail, bound)
     run.close("ratio", run.shown("their ratio"), [Fraction(left, N)] * 3, [2 * b / abs(t) for b, t in zip(bound, tail)])
     run.close("scale", run.shown("the gradient with scale"), tail, bound)
-    run.equal("the share", Fraction(run.answer("By which number is its gradient")), Fraction(left, N))
+    run.equal("the share", Fraction(run.answer("Which number, times the mean gradient")), Fraction(left, N))
 
     few = N + left
     rows = run.table("rule", "weight of each row in two epochs")
@@ -86,4 +86,4 @@ def check(run):
         run.close("weights", row["weights after 5 epochs"], after[-1], Fraction(1, 10**6))
         for shown, exact in zip((row["off after 1"], row["after 5"]), off[row["rule"]]):
             run.close("off", float(shown), exact, exact / 19 + Fraction(2, 10**6))  # two digits are shown
-    assert [rule for rule in RULES[1:] if off[rule] == [0, 0]] == [run.answer("Under which rule")]
+    assert [rule for rule in RULES[1:] if off[rule] == [0, 0]] == [run.answer("Which rule for the last items")]
