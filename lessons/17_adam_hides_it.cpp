@@ -21,7 +21,7 @@ LESSON(equal_micro_batches({3, 6})) {
     check_close("SGD moves N times as far", forgotten - start, scaled(toy::mean_of_rows, -0.2 * n), 1e-6);
 
     step("Adam keeps two averages for each weight: m of its gradients g, and v of their squares.");
-    note("An update subtracts the rate times m / sqrt(v). Divisors correct for m and v that begin at 0.");
+    note("An update subtracts the rate times m / sqrt(v). Adam corrects m and v because both begin at 0.");
     const Tensor one = zeros({1});
     Adam adam({one}, {.learning_rate = 0.1});
     auto example = table({"update", "g", "average m", "average v", "m / sqrt(v)", "the weight"});
@@ -45,7 +45,7 @@ LESSON(equal_micro_batches({3, 6})) {
     by_adam.row("divided", by_mean.grad(), by_mean - start);
     by_adam.row("not divided", by_sum.grad(), by_sum - start);
     check_close("both steps are equal, up to rounding", by_sum - start, by_mean - start, 1e-6);
-    note("Without division, its first step is {} g / sqrt({} g g): the factor of g cancels.", n, n * n);
+    note("If you forget to divide, m / sqrt(v) is {} g / sqrt({} g g), which is g / sqrt(g g).", n, n * n);
 
     step("Adam adds a small number, eps = 1e-8, to sqrt(v), so that it never divides by 0.");
     note("The first step is then the rate times |g| / (|g| + eps).");
@@ -65,7 +65,7 @@ LESSON(equal_micro_batches({3, 6})) {
     check_close("at eps, the factor counts", {first_step(1e-8), first_step(4e-8)}, {0.5, 0.8}, roundings(20));
 
     ask("where-it-shows", "n", n);
-    note("Weight decay shows the mistake: Adam adds 0.5 w to w.grad (-0.3, or {} if not divided).", -0.3 * n);
+    note("Weight decay shows the mistake: Adam adds 0.5 w to w.grad = -0.3, or {} if not divided.", -0.3 * n);
     auto seen = table({"", "norm of w.grad", "a weight of 1 after one step"});
     for (const int divisor : {n, 1}) {
         const Tensor w = toy::weights(), weight = parameter(Array<real>({1}, {1}, options().device));

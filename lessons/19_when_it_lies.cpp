@@ -14,7 +14,7 @@ LESSON(whole_number("micro", "micro-batches of two", 2, 2, 4)) {
     const Tensor gain = weight(1), bias = weight(0);
 
     step("Batch norm subtracts the mean of the batch and divides by its standard deviation.");
-    note("Then it multiplies by a trained gain. This gives y. The loss is the mean of t * y, for given t.");
+    note("Multiplying by a trained gain then gives y. The loss is the mean of t * y, for given numbers t.");
     code(2);
     const auto normed = batch_norm(x, gain, bias, 0.0);
     mean(t * normed.y).backward();

@@ -73,7 +73,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     all.row("b.grad", full[1], micro[1], repaired[1]);
     check_close("repaired = full batch", repaired, full, 1e-6);
 
-    step("With any encoders, cached_backward() encodes micro-batches twice, without and with a graph.");
+    step("cached_backward() makes both passes for any encoders: first without a graph, then with one.");
     a.zero_grad(), b.zero_grad();
     const auto loss_of_all = [](const auto& encoded) { return info_nce(encoded[0], encoded[1]).mean(); };
     code(3);

@@ -13,7 +13,7 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
     const std::uint64_t seed = options().seed, layer = 0;
 
     step("Here are eight items of 16 numbers. Dropout sets each number to 0 with probability 1/2.");
-    note("Dropout doubles the other numbers. The four masks show a 1 for each number that is kept.");
+    note("Dropout doubles the other numbers. The masks of four items show a 1 for each kept number.");
     std::vector<real> numbers;
     for (int k = 0; k < 8 * 16; ++k) numbers.push_back(real(k / 16 + 1));  // item 0: 16 times 1, item 1: 2
     const Tensor x = Array<real>({8, 16}, numbers, options().device), w = zeros({16});

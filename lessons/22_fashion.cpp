@@ -80,7 +80,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
     };
     const Weights before_the_tail = train(large, 64);
 
-    step("Now train with micro-batches of {} of the same images. An update still has 64 images.", size);
+    step("Now train with the same images, in micro-batches of {}. An update still has 64 images.", size);
     note("The printed loss is now added up from micro-batches, so its last digit may differ.");
     train(micro, size);
 

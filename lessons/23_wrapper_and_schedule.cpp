@@ -66,7 +66,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     note("You must choose a reduction, mean or sum: Accumulate(sgd, {}) alone does not compile.", n);
 
     step("Suppose the loop calls backward() twice, but step() only once.");
-    note("A wrapper in PyTorch adds both gradients and prints no error. tally's wrapper counts the calls:");
+    note("In PyTorch, a wrapper adds both gradients silently. tally's wrapper counts calls of backward():");
     const std::string twice = error_of([&] {
         loss_of(w, items()).backward();
         loss_of(w, items()).backward();
@@ -75,7 +75,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     show("backward() twice", twice);
     wrapped.window().discard();  // begins the next window without an update
     check("a second backward() is an error", twice.starts_with("[accumulate] 2 backward() calls"));
-    note("A mean of means is wrong for unequal sizes, so the loop tells step() the number of items:");
+    note("A mean of means is wrong for unequal micro-batches, so the loop tells step() the number of items:");
     const std::string unequal = error_of([&] {
         for (const std::int64_t size : {2, 3}) {
             loss_of(w, slice(items(), 0, 0, size)).backward();  // along axis 0, from 0 to size
@@ -88,7 +88,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
 
     step("An epoch has 8 micro-batches of one item, 3 for each update. Two micro-batches are left over.");
     note("step() cannot see that an epoch ends, so the loop then calls flush(), which follows a policy:");
-    note("scale makes an update with both micro-batches, drop throws both away, and carry keeps both.");
+    note("scale updates with both micro-batches, drop discards both, carry keeps both for the next epoch.");
 
     ask("left-over");
     auto ends = table({"end of the epoch", "updates", "left open", "w", "w an epoch later"});
