@@ -18,14 +18,14 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     const double item = (14949.0 - 8681) / 3, fixed = 8681 - item;
     const std::int64_t mb = std::lround(item), mb_fixed = std::lround(fixed);
     step("In an article, a batch of 4 takes 14949 MB, and one item at a time takes 8681 MB.");
-    note("The difference is the memory of three items. MB of an item: {}, MB fixed: {}.", mb, mb_fixed);
+    note("The difference is the memory of three items. An item needs {} MB; {} MB are fixed.", mb, mb_fixed);
     auto article = table({"", "Time", "% longer", "MB", "of items", "fixed"});
     const auto longer = [](double time, double before) { return std::lround(100 * (time / before - 1)); };
     article.row("BEFORE  batch 4", "57.82", "", 14949, std::lround(4 * item), mb_fixed);
     article.row("AFTER   4 x 1", "66.03", longer(66.03, 57.82), 8681, mb, mb_fixed);
     article.row("AFTER   and checkpoints", "85.47", longer(85.47, 66.03), 6775, std::lround(6775 - fixed),
                 mb_fixed);
-    note("The article speaks of 20 % more time, and does not say that the row BEFORE takes 4 items at once.");
+    note("The article says that checkpoints take 20 % longer, but not that BEFORE takes 4 items at once.");
 
     step("Which data does an update keep in memory? We take 4 layers of 32 units and 64 items.");
     const Tensor x = random_items(64, 32);
@@ -56,7 +56,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     }
     note("In the first update, window.finish() also allocates two averages of Adam for each weight.");
 
-    step("An update needs F + items x A bytes: F is fixed, and A is for one item. Two peaks give F and A.");
+    step("The peak memory of an update is F + items x A bytes: F fixed, A per item. Two peaks give F and A.");
     std::vector<std::int64_t> peaks;
     for (const std::int64_t items : {64, 128, 256, 512}) {
         const Tensor batch = random_items(items, 32);
@@ -98,7 +98,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     step("The picture shows the bytes in use during the update of 64 items.");
     graph("bytes", whole.svg, "", whole.strip);
 
-    step("We measure 8 layers of 128 units: 256 items at once, {} x {}, and with checkpoints.", n, 256 / n);
+    step("We run 8 layers of 128 units: all 256 items, {} micro-batches of {}, and checkpoints.", n, 256 / n);
     Net deep(8, 128);
     const Tensor many = random_items(256, 128);
     update(deep, many, 256);

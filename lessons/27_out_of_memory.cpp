@@ -19,7 +19,7 @@ LESSON(one_of("items", "so many at a time fit into the budget", 20, {4, 6, 10, 1
     const std::int64_t fits = setting("items"), n = setting("micro");
     const Device device = options().device;
 
-    step("A budget limits this program to 640 KiB of memory. Ten blocks of 64 KiB fill it.");
+    step("A budget limits this program to 640 KiB of memory. Ten blocks of 64 KiB fill this memory.");
     std::string error;
     memory::Report now;
     {
@@ -75,7 +75,7 @@ LESSON(one_of("items", "so many at a time fit into the budget", 20, {4, 6, 10, 1
     check_equal("the sizes that are found", budgets.column("found"), {64L, halved, 4L});
     check("every update has the bits of the update of 64 items", budgets.all("weights as with 64", "yes"));
 
-    step("Now not even one item fits into the budget. A smaller micro-batch needs the same fixed memory.");
+    step("Now the memory budget cannot hold one item. A smaller micro-batch needs the same fixed memory.");
     const auto error_with = [&](std::size_t bytes) {
         const Budget budget(bytes);
         return error_of([&] { search(64); }, "; use");

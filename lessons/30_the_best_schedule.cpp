@@ -41,7 +41,7 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     const std::size_t l = setting("items"), least = fewest(l, 3), alone = l * (l - 1) / 2;
     const std::int64_t n = setting("micro");
 
-    step("A snapshot keeps the input of a step of a chain. Backward runs the chain again from a snapshot.");
+    step("A chain is a sequence of steps. A snapshot keeps a step's input. Backward runs again from there.");
     note("Revolve chooses where to place a given number of snapshots. Here is a chain of {} steps.", l);
     Walk walk(l);
     code(2);
@@ -64,7 +64,7 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     }
     check_equal("no step runs more than r times", lengths.column("a step runs at most"), lengths.column("r"));
 
-    step("With c snapshots, l steps need r l - binomial(c + r, r - 1) extra runs, at most r for each step.");
+    step("l steps with c snapshots need r l - binomial(c + r, r - 1) extra runs. No step needs more than r.");
     auto cases = table({"steps l", "snapshots c", "only run", "formula", "for each step"});
     for (const auto& [steps, c] :
          {std::pair<std::size_t, std::size_t>{10, 3}, {16, 4}, {100, 5}, {100, 10}, {1000, 10}}) {
