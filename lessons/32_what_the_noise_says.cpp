@@ -61,7 +61,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
         bounds.push_back(5 * std::sqrt((2 * trace / count + 4 * G2) / count / 100));
     }
     check_close("expected squares", sizes.column("mean |g|^2 of 100"), sizes.column("expected"), bounds);
-    note("At the noise scale, {} items, the noise tr(Sigma)/b equals |G|^2.", scale);
+    note("With b = {} items, the noise scale, the noise tr(Sigma)/b equals |G|^2.", scale);
     note("Much smaller batches give mostly noise, much larger batches little noise.");
 
     ask("two-equations");
@@ -96,8 +96,8 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
         windows.row(count, runs.back().sum.trace() / trace - 1, runs.back().sum.square() / G2 - 1,
                     likely_error(double(scale) / count, n), runs.back().below_0);
     }
-    note("The table shows relative errors of means over 100 windows.");
-    note("Small windows measure the noise well. Only large windows measure |G|^2 well.");
+    note("The table shows relative errors of the mean estimates of 100 windows.");
+    note("Windows of few items measure the noise well. Only large windows measure |G|^2 well.");
     const std::vector<Plane::Series> estimates{{"|G|^2", runs[0].tens, scaled(runs[0].square, 1 / G2)},
                                                {"tr(Sigma)", runs[0].tens, scaled(runs[0].trace, 1 / trace)}};
     graph("what-the-noise-says", say("100 windows of {} items", few),

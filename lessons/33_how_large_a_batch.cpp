@@ -71,7 +71,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     note("With the rate 0.5, a step of the smallest batch increases the loss.");
 
     const double R = scale * 3 / std::log(4.0);  // the mean while the noise scale grows to 4 times `scale`
-    step("We train to a quarter of the loss. The noise scale R = 1000 / |w|^2 grows to {}.", 4 * scale);
+    step("We train to a quarter of the first loss. The noise scale R = 1000 / |w|^2 grows to {}.", 4 * scale);
     note("The mean of R is {}. Each step uses a hundredth of its best learning rate.", std::lround(R));
     const double S_min = updates_until_a_quarter(scale, 0);  // without noise
     // A batch of b items needs E_min + S_min b items.

@@ -104,7 +104,7 @@ LESSON(one_of("ranks", "processes that share the batch", 3, {2, 3})) {
         training.row(update, loss(copies[0][update], 1, 2), loss(right[update], 1, 2), copies[0][update],
                      copies[p - 1][update]);
 
-    step("A Window over several ranks compares the ranks' weights when you construct the Window.");
+    step("A Window, which adds an update's gradients, compares the ranks' weights when you construct it.");
     const auto errors =
         on_ranks([&](ProcessGroup& ranks) { return error_of_window(ranks, copies[ranks.rank()].back()); });
     show("error", errors[0]);

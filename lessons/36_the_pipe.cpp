@@ -83,7 +83,7 @@ LESSON(whole_number("ranks", "processes, with a stage each", 4, 2, 5),
     // Both are sums of 3 m micro-batches. Here each partial sum is below 40.
     check_close("stage 0 has this sum", divided[0], expected, roundings(6 * m) * 40);
 
-    step("A window divides w.grad once per update, by the number of all items: {}.", 48 * m);
+    step("A Window adds an update's gradients and divides w.grad once, by the number of items: {}.", 48 * m);
     code(3);
     const auto accumulate = [&](auto& here, const Tensor& W, auto& window) {
         three_runs(here, W, m, [&] { window.after_backward(16 * m); });
