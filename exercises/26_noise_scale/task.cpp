@@ -1,8 +1,8 @@
 // Complete a function that computes the noise scale from two norms of each update.
 //
-// G is the true gradient, and tr is the variance of one item's gradient, summed over all its numbers. The mean
-// gradient over b items has, on average, the squared norm |G|^2 + tr / b. Each update uses a window of n micro-batches
-// of b items. So each update gives two squared norms:
+// G is the true gradient, and tr is the variance of one item's gradient, summed over all its numbers. The
+// mean gradient over b items has, on average, the squared norm |G|^2 + tr / b. Each update uses a window of n
+// micro-batches of b items. So each update gives two squared norms:
 //     first = |G|^2 + tr / b          of the mean gradient over the first micro-batch
 //     whole = |G|^2 + tr / (n * b)    of the mean gradient over all n micro-batches
 // The lines of `first` and `whole` are two equations with the unknown numbers tr and |G|^2. The code below
