@@ -6,7 +6,7 @@
 //
 // The function writes to the vector to.dst, which has as many numbers as dy. to.how says how to write:
 //
-//     Write::set   This is the first contribution: overwrite to.dst. Its old numbers can be NaN.
+//     Write::set   This contribution is the first one: overwrite to.dst. Its old numbers can be NaN.
 //     Write::add   to.dst contains the sum of earlier contributions: add this contribution to the sum.
 //
 // Example: factor is 3, dy is [1 2], and to.dst is [10 30]. Then to.dst becomes [3 6] with Write::set,

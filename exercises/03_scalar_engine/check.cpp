@@ -221,11 +221,11 @@ const exercise::Add add_to_the_course(
          {"Let y = a * b. If the gradient of y is 5, which number must the backward function add to the "
           "gradient of a, and which number to b's gradient?",
           "Copy add() for multiply() and tanh_of(), and change two places: the value of y, and the lines "
-          "with +=. Let backward() keep the waiting nodes in a std::map<int, Value>, with the nodes' ids as "
-          "keys.",
-          "In backward(): set y->gradient to 1, then put y into the map of waiting nodes. While the map is "
-          "not empty, take out the node with the largest id, which is the last node of the map. If the node "
-          "has inputs, call its backward function and put its inputs into the map."},
+          "with +=. Let backward() keep the nodes that it still has to visit in a std::map<int, Value>, with "
+          "the nodes' ids as keys.",
+          "In backward(): set y->gradient to 1, then put y into the map of the nodes to visit. While the map "
+          "is not empty, take out the node with the largest id, which is the last node of the map. If the "
+          "node has inputs, call its backward function and put its inputs into the map."},
      .why = "You have written an autograd engine. Each of the 300 updates called your backward() four times, "
             "and each weight added up its four gradients: this is gradient accumulation. tally does the same "
             "with arrays."},

@@ -58,8 +58,8 @@ const exercise::Add add(
      .hints = {"The variance of one item is 12. How large is the variance of a mean over 4 of these items, "
                "and how do you get from this variance back to 12?",
                "The missing step is in the last line. If there are N means, `squares` divided by N - 1 is "
-               "the variance of a mean over `size` items. The variance of one item is larger by a factor "
-               "that you know.",
+               "the variance of a mean over `size` items. The task states how much larger the variance of "
+               "one item is.",
                "Divide `squares`, the sum of the squared differences, by the number of means minus 1, and "
                "multiply the result by `size`."},
      .why = "A mean over b items has 1/b of the variance of one item. The noise, which is the variance of "

@@ -1,9 +1,9 @@
 // Complete the estimate of the variance of one item's gradient, from the micro-batches.
 //
 // The noise of a gradient is the variance of one item's gradient. The best batch size depends on this noise,
-// and accumulation lets you measure it without extra work. Each of the N micro-batches of a window
-// has a mean gradient over `size` items. These N means differ from each other because of the noise. (A
-// gradient is a single number here.)
+// and accumulation lets you measure it without extra work. Each of the N micro-batches of an update has a
+// mean gradient over `size` items. These N means differ from each other because of the noise. (A gradient is
+// a single number here.)
 //
 // A mean over b items has 1/b of the variance of one item. The code below subtracts the average of the N
 // means from each of these means, so the N differences add up to 0. Therefore, only N - 1 of the

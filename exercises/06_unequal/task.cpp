@@ -1,4 +1,4 @@
-// Repair the weights of micro-batches of unequal sizes.
+// Repair the weights that micro-batches of unequal sizes have in the mean over all rows.
 //
 // Six rows come in two micro-batches, of 4 and of 2 rows. The code below divides the mean of each
 // micro-batch by 2, the number of micro-batches. Each row of the small micro-batch therefore counts twice

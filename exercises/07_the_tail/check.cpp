@@ -60,16 +60,17 @@ const exercise::Add add(
      .minutes = 10,
      .lesson = "the-tail",
      .hints = {"At the end of an epoch, the variables `sum`, `items` and `micros` can still contain the "
-               "tail. With which policies must these variables be 0 when the next epoch begins?",
+               "micro-batches that are left over. With which policies must these variables be 0 when the "
+               "next epoch begins?",
                "Write the missing code after the inner loop. With Policy::carry, do nothing. With "
-               "Policy::scale, a tail makes an update. With Policy::scale and Policy::drop, the variables "
-               "sum, items and micros must be 0 when the next epoch begins.",
-               "If the policy is carry, do nothing at the end of an epoch. If the policy is scale and micros "
-               "> 0, append sum / items to gradients. With scale and with drop, set sum, items and micros to "
-               "0 at the end."},
-     .why = "Each update, also the update of the tail, divides a sum of gradients by the number of items in "
-            "this sum. Then each item counts the same. If your code does not handle the tail, the tail's "
-            "gradients become part of the first update of the next epoch."},
+               "Policy::scale, the left-over micro-batches make an update. With Policy::scale and "
+               "Policy::drop, the variables sum, items and micros must be 0 when the next epoch begins.",
+               "If `policy` is Policy::carry, do nothing at the end of an epoch. If the policy is scale and "
+               "micros > 0, append sum / items to gradients. With scale and with drop, set sum, items and "
+               "micros to 0 at the end."},
+     .why = "Each update, also that of the left-over micro-batches, divides a sum of gradients by the number "
+            "of items in this sum. Then each item counts the same. Without code for the micro-batches that "
+            "are left over, their gradients become part of the first update of the next epoch."},
     examine, answers);
 
 }  // namespace

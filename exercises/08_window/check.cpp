@@ -140,8 +140,8 @@ void examine_training(exercise::AnswerTest& look, const Functions& yours, const 
     }
     look.trained(fmt::format(
         "Your window has trained a linear regression with the six rows, cut as 6, as 4+2 and as 2+2+2: the "
-        "loss fell from {:.3f} to {:.3f} in {} updates each time. The comparison with the full batch: your "
-        "weights {}.",
+        "loss fell from {:.3f} to {:.3f} in {} updates each time. Your weights, compared with those of a "
+        "training with the full batch, {}.",
         first_loss, loss, updates,
         most == 0 ? "have the bits of the full batch"
                   : fmt::format("differ from those of the full batch by at most {:.1g}", most)));
@@ -169,9 +169,10 @@ const exercise::Add add_to_the_course(
           "In epoch(), while rows are left: call begin(), call add() for at most `micros` micro-batches, "
           "call finish(), and count the update. Each micro-batch begins at row `from` and ends before row "
           "std::min(from + micro_rows, rows)."},
-     .why = "You have written a window that accumulates gradients. Your window divides the gradient once, by "
-            "the number of accumulated rows. Therefore, the same code is right for micro-batches of unequal "
-            "sizes and for the last window of an epoch. tally's Window does the same."},
+     .why = "You have written a window, which accumulates the gradients of the micro-batches of one update. "
+            "Your window divides the gradient once, by the number of accumulated rows. Therefore, the same "
+            "code is right for micro-batches of unequal sizes and for the last window of an epoch. tally's "
+            "Window does the same."},
     examine, answers);
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Write a window that accumulates gradients, and an epoch of windows. The check trains a linear regression with your
-// code.
+// Write a window, which accumulates the gradients of the micro-batches of one update, and an epoch of
+// windows. The check trains a linear regression with your code.
 //
 //     struct Window {
 //         Tensor w;             // the weights; sgd_step({window.w}, rate) subtracts rate * gradient

@@ -11,7 +11,8 @@
 //
 // Example: a is [1 2] (1 x 2), b is [3; 4] (2 x 1), and dy is [1]. Then da is [3 4], and db is [1; 2].
 //
-// The question: in y = a b, if a[i][l] grows by a small h, by how much does row i of y change?
+// The question: in y = a b, if the number in row i and column l of a grows by h, by how much does row i of y
+// change?
 //
 // Given:
 //     Matrix product(const Matrix& p, const Matrix& q);  // throws if the shapes do not fit

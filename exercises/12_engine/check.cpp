@@ -150,10 +150,11 @@ const exercise::Add add_to_the_course(
          {"In exercise newest-first, in which order does backward visit the nodes? In exercise matmul, which "
           "two products are the gradients of a and b?",
           "Write mean and divide first, because they look like add(). Then write backward with a "
-          "std::map<int, Value> of the waiting nodes, with the nodes' ids as keys. Write matmul last: the "
-          "product needs three loops, and the backward function of matmul needs the same three loops.",
-          "In backward(): set the gradient of y to 1. While the map of waiting nodes is not empty, remove "
-          "the node with the largest id. If this node has inputs, call its backward rule, clear its "
+          "std::map<int, Value> of the nodes that it still has to visit, with the nodes' ids as keys. Write "
+          "matmul last: the product needs three loops, and the backward function of matmul needs the same "
+          "three loops.",
+          "In backward(): set the gradient of y to 1. While the map of the nodes to visit is not empty, "
+          "remove the node with the largest id. If this node has inputs, call its backward rule, clear its "
           "gradient, and put its inputs into the map. In the backward rule of matmul(a, b), the inner loop "
           "adds one product to the gradient of a and one product to the gradient of b."},
      .why =

@@ -56,11 +56,11 @@ const exercise::Add add(
      .hints = {"One micro-batch has ten tokens, and another has a thousand. In the mean of the two "
                "micro-batches' means, which weight does one token of each micro-batch have?",
                "Look at the line that sets sum and tokens to 0, and at the line with the first division. You "
-               "need the sum and the number of tokens of the whole window, not of one micro-batch.",
+               "need the sum and the number of tokens of all micro-batches, not of one micro-batch.",
                "Declare the sum and the number of tokens before all loops, and divide the sum once, after "
                "all loops. If the number of tokens is 0, return 0."},
      .why =
-         "A window needs one sum of gradients, one number of tokens, and one division at the end. Then each "
+         "An update needs one sum of gradients, one number of tokens, and one division at the end. Then each "
          "token that counts has the same weight, and a micro-batch without tokens is not a special case."},
     examine, answers);
 

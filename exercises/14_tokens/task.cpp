@@ -1,8 +1,8 @@
 // Repair a mean over the tokens of several micro-batches.
 //
 // Sentences have different lengths. A micro-batch pads its rows to the same length, and a mask marks the
-// tokens that count. The loss is the mean over all TOKENS THAT COUNT, in all micro-batches of the window.
-// One micro-batch can have 900 of these tokens, and the next can have 10, or none.
+// tokens that count. The loss is the mean over all TOKENS THAT COUNT, in all micro-batches of an update. One
+// micro-batch can have 900 of these tokens, and the next can have 10, or none.
 //
 // Return the gradient of the mean loss over the tokens that count, or 0 if no token counts. The code below
 // computes the mean of each micro-batch, and then the mean of these means. Large training libraries

@@ -51,12 +51,12 @@ const exercise::Add add(
      .hints =
          {"A rare item has the weight 9. How much must this item add to the denominator of the weighted "
           "mean?",
-          "Compute two sums over the whole window, as in exercise tokens: the numerator and the "
-          "denominator of the mean. What does one item add to each of the two sums?",
+          "Compute two sums over all micro-batches, as in exercise tokens: the numerator and the denominator "
+          "of the mean. What does one item add to each of the two sums?",
           "Each item adds its weight times its gradient to the numerator, and its weight to the denominator. "
           "Divide the numerator by the denominator once, after the loops over micro-batches and items."},
-     .why = "The denominator of a weighted mean is the sum of the weights of all items in the window, so no "
-            "micro-batch may divide by the sum of its own weights."},
+     .why = "The denominator of a weighted mean is the sum of the weights of all items in all micro-batches, "
+            "so no micro-batch may divide by the sum of its own weights."},
     examine, answers);
 
 }  // namespace

@@ -8,8 +8,8 @@
 // the gradient of the weighted mean over the items of ALL micro-batches. The result must not depend on the
 // way the batch is split: a micro-batch can contain rare items only.
 //
-// Example: the weights are 1 and 9. Three items with label 0 have the gradients 1 2 3, and one item with
-// label 1 has the gradient 8. The result is (1 + 2 + 3 + 72) / 12 = 6.5 for every split.
+// Example: the weights of the classes 0 and 1 are 1 and 9. Three items with label 0 have the gradients 1 2 3,
+// and one item with label 1 has the gradient 8. The result is (1 + 2 + 3 + 72) / 12 = 6.5 for every split.
 //
 // The question: if a rare item is alone in its micro-batch, how much does this micro-batch add to the
 // denominator of the weighted mean?

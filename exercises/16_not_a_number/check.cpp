@@ -57,8 +57,8 @@ const exercise::Add add(
      .lesson = "mean-sum-token",
      .hints = {"If you leave a micro-batch out of the mean, which two sums must not contain it?",
                "At the place of todo(), test all numbers of the micro-batch before you add any of them. "
-               "`continue` skips to the next micro-batch. After the loop, handle a window in which no "
-               "items are left.",
+               "`continue` skips to the next micro-batch. After the loop, handle the case that no items are "
+               "left.",
                "Start with a bool that is true, and set it to false if std::isfinite() returns false for a "
                "number of micro.sum. Skip the micro-batch if the bool is false. After the loop, return {} if "
                "items is 0."},

@@ -55,7 +55,8 @@ const exercise::Add add(
     {.title = "penalty, clip and momentum, each once per update",
      .minutes = 10,
      .lesson = "once-per-update",
-     .hints = {"Which of the five steps gives the same result if you do it in N parts?",
+     .hints = {"Which of the five steps (mean, penalty, clip, momentum, change of the weights) gives the "
+               "same result in N parts, one for each micro-batch?",
                "Only the mean of the gradients can be computed in N parts, one for each micro-batch. "
                "Declare g, the mean gradient, before the loop, and put all lines that do not compute this "
                "mean after the loop.",

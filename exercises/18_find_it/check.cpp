@@ -99,8 +99,8 @@ const exercise::Add add(
           "token_mean returns a mean of means. rate_at counts micro-batches instead of updates. The "
           "function clipped limits each number of the gradient separately.",
           "loss_in_the_log: return only the sum. updates_of: round up. token_mean: divide only once, at the "
-          "end. rate_at: use the exponent micro / micro_batches, rounded down. clipped: multiply all "
-          "numbers of the gradient by one factor."},
+          "end. rate_at: use the exponent micro / micro_batches, rounded down. clipped: multiply all numbers "
+          "of the gradient by the same factor."},
      .why = "Real training programs had each of these bugs. None of the bugs causes an error: the loss "
             "falls, but more slowly than it could. To find them, train in double with the same data, once as "
             "one batch and once as micro-batches, and compare the results."},

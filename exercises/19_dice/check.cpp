@@ -55,8 +55,8 @@ const exercise::Add add(
                "the first loop after the lines that add to I and D. Compute the gradients in a second "
                "loop over the micro-batches."},
      .why = "A micro-batch needs only two numbers from the other micro-batches: their parts of the sums I "
-            "and D. A first pass without a graph computes I and D, and a second pass computes exact "
-            "gradients. The price is one more forward pass."},
+            "and D. A first pass over the micro-batches, without a graph, computes I and D, and a second "
+            "pass computes exact gradients. The price is one more forward pass."},
     examine, answers);
 
 }  // namespace

@@ -7,7 +7,8 @@
 //     d loss / d p  =  -2 t / D  +  2 I / D^2
 //
 // Return the derivative d loss / d p for each pixel's prediction p, in the order of the micro-batches. The
-// code below computes I and D separately for each micro-batch, so its gradients belong to another loss.
+// code below computes the sums I and D separately for each micro-batch, so its gradients belong to another
+// loss.
 //
 // Example: two micro-batches have the predictions p = [0.9 0.2] and [0.6 0.1]. Both micro-batches have the
 // truth t = [1 0]. Over all four pixels, the sum I is 1.5, and the sum D is 3.8.

@@ -10,9 +10,9 @@
 //     second   Encode each micro-batch again, with a graph. Continue backward from the gradient of the
 //              micro-batch's representations to w.
 //
-// The question of the second pass: you know g, the gradient of the loss with respect to h = encode(...), as a
-// constant. Start backward() at a scalar. Which scalar, computed from h and g, has the gradient g with
-// respect to h?
+// The question of the second pass over the micro-batches: you know g, the gradient of the loss with respect
+// to h = encode(...), as a constant. Start backward() at a scalar. Which scalar, computed from h and g, has
+// the gradient g with respect to h?
 //
 // The check compares w.grad() with the gradient of the full batch, and measures the memory of your code in bytes.
 //

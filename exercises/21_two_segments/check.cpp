@@ -79,9 +79,9 @@ const exercise::Add add(
           "Declare Tensor middle before the block with NoGrad, and assign a parameter(...) to middle in this "
           "block. Call backward on the mean of the second half's result. Then recompute the first half, "
           "multiply its result by constant(middle.grad()), and call backward on the sum of the products."},
-     .why = "You never kept the results of both halves at the same time. The price is one more forward "
-            "pass of the first half. tally's function checkpoint() saves memory in the same way, for any "
-            "function and any number of segments."},
+     .why = "You never kept the results of all layers at the same time. The price is one more forward pass "
+            "of the first half. tally's function checkpoint() saves memory in the same way, for any function "
+            "and any number of segments."},
     examine, answers);
 
 }  // namespace

@@ -7,9 +7,9 @@
 //        `middle` and the weights of the second half have their gradients.
 //     3. Run the first half again, with a graph, and send the gradient of `middle` backward through it.
 //
-// The question of step 3, backward through the first half: h is this half's result, and the constant g is the
-// gradient of h. Start backward() at a scalar. Which scalar, computed from h and g, has the gradient g
-// with respect to h?
+// The question of step 3, backward through the first half of the layers: h is their result, and the constant
+// g is the gradient of h. Start backward() at a scalar. Which scalar, computed from h and g, has the gradient
+// g with respect to h?
 //
 // The check compares all gradients, and measures the memory of your code in bytes.
 //

@@ -192,9 +192,9 @@ const exercise::Add add_to_the_course(
           "with layers(). backward() goes through the segments from the last to the first, and passes one "
           "gradient from each segment to the segment before it.",
           "In backward(), begin with the last segment of the chain. Make a parameter `input` from the kept "
-          "array of a segment, and run the layers of the segment from `input` to the result h. Call "
-          "backward() on the loss, or on the sum of h times the gradient of the next segment's input. Then "
-          "input.grad() is the gradient for the segment before."},
+          "array of a segment, and run the layers of the segment from `input` to the result h. For the last "
+          "segment, call backward() on the loss, otherwise on the sum of h times the gradient of the next "
+          "segment's input. Then input.grad() is the gradient for the segment before."},
      .why = "You have written checkpointing. The price is one more forward pass. With n layers in k "
             "segments, the memory falls from n arrays to about k + n / k. tally's checkpoint() does the same "
             "for any function."},

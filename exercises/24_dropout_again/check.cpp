@@ -44,7 +44,7 @@ const exercise::Add add({.title = "a dropout mask that can be recomputed",
                          .hints = {"Can you draw the random number of item 5 without the random numbers "
                                    "of the items 0 to 4? Which arguments does random() need for item 5?",
                                    "The third argument of random() is wrong. Which number does the i-th item "
-                                   "of this micro-batch have in the window?",
+                                   "of this micro-batch have among all items of the update?",
                                    "Remove the static variable. The third argument of random() is the "
                                    "number of the micro-batch's first item plus i."},
                          .why = "A mask that depends only on seed, layer and item does not depend on earlier "

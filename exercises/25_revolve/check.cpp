@@ -92,10 +92,10 @@ const exercise::Add add(
                "Store each value p(l, c) of the formula in a static std::vector of vectors, filled with -1 "
                "at first. If a stored value is not -1, return this value. In next_snapshot(), return the "
                "position k for which the sum k + p(steps - k, free) + p(k, free + 1) is smallest."},
-     .why = "The part after a snapshot has only c - 1 of the c snapshots, and the part before it has all c "
-            "snapshots. So the part before the snapshot is the longer part. If each step runs at most r "
-            "times, c snapshots suffice for C(c + r, c) steps, where C is the binomial coefficient. For "
-            "example, 8 snapshots and r = 3 give 165 steps."},
+     .why = "Of c snapshots, the part of the chain after a new snapshot can use only c - 1, and the part "
+            "before it can use all c. So the part before the snapshot is the longer part. If each step runs "
+            "at most r times, c snapshots suffice for C(c + r, c) steps, where C is the binomial "
+            "coefficient. For example, 8 snapshots and r = 3 give 165 steps."},
     examine, answers);
 
 }  // namespace

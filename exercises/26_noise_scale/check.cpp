@@ -67,15 +67,15 @@ const exercise::Add add(
                "`whole` is |G|^2 + tr / (n * b), where G is the true gradient and tr is the variance of one "
                "item's gradient. If you know tr, how do you compute |G|^2 from `whole`?",
                "At the place of todo() you know `trace`, the estimate of the variance tr. `whole` is the "
-               "squared norm of the window's mean gradient: subtract the part that is noise. Add the "
+               "squared norm of the update's mean gradient: subtract the part that is noise. Add the "
                "difference, an estimate of |G|^2, to `squares`. After the loop, divide the sum `traces` by "
                "the sum `squares`.",
-               "The window has n micro-batches of b items, so the noise of its mean gradient is the "
-               "variance `trace`, divided by n * b. After the loop, the result is `traces`, the sum of the "
-               "variances, divided by `squares`, the sum of the squared norms."},
+               "An update has n micro-batches of b items, so the noise of its mean gradient is the variance "
+               "`trace`, divided by n * b. After the loop, the result is `traces`, the sum of the variances, "
+               "divided by `squares`, the sum of the squared norms."},
      .why = "The sums of the variance tr and the squared norm |G|^2 are right on average, so their quotient "
-            "is close to the true noise scale. A mean of the windows' quotients is not close: a window with "
-            "|G|^2 near 0 outweighs all others."},
+            "is close to the true noise scale. The mean of the quotients of single updates is not close: an "
+            "update with |G|^2 near 0 outweighs all others."},
     examine, answers);
 
 }  // namespace

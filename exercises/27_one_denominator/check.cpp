@@ -81,15 +81,15 @@ const exercise::Add add(
     {.title = "the values that ranks submit, and the divisor of their sum",
      .minutes = 10,
      .lesson = "across-processes",
-     .hints = {"A rank does not know the rows of the other ranks. Which two sums can a rank submit, so that "
-               "the mean over all rows can be computed?",
+     .hints = {"A process (rank) does not know the rows of the other processes. Which two sums can a rank "
+               "submit, so that the mean over all rows can be computed?",
                "In hand_in(), replace the mean, because means of different ranks cannot be added, and set "
                "`count`. In gradient_of_all(), replace the divisor.",
                "For each micro-batch, call backward on the sum of the losses of its rows, and add "
                "micro.shape()[0], its number of rows, to `count`. Divide the gradient only once, in "
                "gradient_of_all(), by the number of rows of all ranks."},
-     .why = "You can add up sums and counts over ranks, and divide once at the end. A rank without rows adds "
-            "zeros, and needs no special case."},
+     .why = "You can add up the sums and counts of all processes, and divide once at the end. A process "
+            "without rows adds zeros, and needs no special case."},
     examine, answers);
 
 }  // namespace

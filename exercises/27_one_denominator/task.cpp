@@ -10,7 +10,8 @@
 // gradient_of_all() must return the gradient of the mean over all rows of all ranks. Each ROW must count the
 // same, on any rank, and a rank may have no rows.
 //
-// The question: which two sums must a rank submit, if it does not know the rows of the other ranks?
+// The question: which two sums must a process (rank) submit, if it does not know the rows of the other
+// processes?
 //
 // Given:
 //     struct Share { std::vector<double> gradient; double count = 0; };   // the check adds up both members

@@ -68,8 +68,9 @@ const exercise::Add add(
                "Replace the 0 of `.chunk`. A rank sends the chunk that it received in the round before. How "
                "does the chunk's number change from round to round? The number changes in the same way in "
                "the adding phase and in the overwriting phase.",
-               "In each round of both phases, a rank sends the chunk with the number rank - round, taken "
-               "modulo `ranks`. Add 2 * ranks before the modulo, so that the number is not negative."},
+               "In each round of the adding phase and of the overwriting phase, rank `rank` sends chunk rank "
+               "- round, taken modulo `ranks`. Add 2 * ranks before the modulo, so that the number is not "
+               "negative."},
      .why = "Each chunk travels around the ring twice: once to be added up, and once to be distributed. So "
             "each of the P ranks sends 2 (P - 1) / P times the size of the gradient. That is less than twice "
             "the size, for any number of ranks."},

@@ -4,7 +4,8 @@
 // ranks. In each round, each rank r sends ONE chunk to rank r + 1 (the last rank sends to rank 0). All ranks send at
 // the same time. There are two phases:
 //     rounds 0 to P - 2         The receiver ADDS the received chunk to its own chunk of the same number.
-//                               At the end of this phase each rank has one complete chunk.
+//                               After these P - 1 rounds, each rank has one complete chunk: the sum of this
+//                               chunk over all ranks.
 //     rounds P - 1 to 2 P - 3   The receiver OVERWRITES its own chunk of the same number with the received
 //                               chunk. The complete chunks travel around the ring.
 //

@@ -12,10 +12,10 @@
 // Example: F(m) is the forward pass of micro-batch m, and B(m) is its backward pass. With 4 stages and 3
 // micro-batches, stage 2 does F(0) F(1) B(0) F(2) B(1) B(2).
 //
-// Targets for 4 stages and 8 micro-batches: 22 units of time, and at most 4 micro-batches kept. The schedule
-// must also work for fewer micro-batches than stages. Each forward F and each backward B takes one unit of
-// time. For micro-batch m, F(m) waits for F(m) of the stage before, and B(m) waits for B(m) of the stage
-// after.
+// Targets for 4 stages and 8 micro-batches: 22 units of time, and at most 4 micro-batches kept by each stage.
+// The schedule must also work for fewer micro-batches than stages. Each forward F and each backward B takes
+// one unit of time. For micro-batch m, F(m) waits for F(m) of the stage before, and B(m) waits for B(m) of
+// the stage after.
 //
 // The question: how many more forward passes F than backward passes B may a stage have done at any time?
 //

@@ -57,9 +57,9 @@ const exercise::Add add(
      .lesson = "what-a-pipe-keeps",
      .hints = {"Stage 3 of four does both parts of backward for micro-batch 0, B(0) and W(0), before "
                "B(1). Stage 2 waits for B(1). Which of B(0) and W(0) could stage 3 do later?",
-               "Change the line that appends W(b), the weight gradients of micro-batch b. Count the W "
-               "separately from the B: append the next W after B(b) only if b is at least `stage`. After "
-               "the loop, append the W that are left.",
+               "Change the line that appends W(b), the weight gradients of micro-batch b. Count the weight "
+               "gradients W separately from the input gradients B: append the next W after B(b) only if b is "
+               "at least `stage`. After the loop, append the W that are left.",
                "Declare a counter w of the weight gradients before the loop. In the loop over b, if b >= "
                "stage, append W(w) after B(b) and increase w. After the loop, append W(w) until w equals "
                "micros."},
