@@ -48,7 +48,9 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     const Revolve<Array<real>> revolve(walk.steps, 3);
     sum(revolve(walk.x)).backward();
 
-    ask("only-run", "l", l, "right", least, "alone", alone, "up", l - 1, "two", fewest(l, 2));
+    const std::size_t a = first_part(l, 3), b = first_part(l - a, 2);
+    ask("only-run", "l", l, "right", least, "alone", alone, "up", l - 1, "two", fewest(l, 2), "a", a, "b", b,
+        "c", l - a - b, "reach", a + b);
     show("only run", revolve.count().advanced, "recorded", revolve.count().recorded);
     show("snapshots", revolve.count().snapshots, "with x alone", alone);
     check_equal("no schedule needs fewer runs", revolve.count().advanced, least);

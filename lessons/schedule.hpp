@@ -76,4 +76,10 @@ inline std::uint64_t fewest(std::uint64_t l, std::uint64_t c) {
     while (choose(c + r, std::int64_t(c)) < l) ++r;
     return r * l - choose(c + r, std::int64_t(r) - 1);
 }
+// The number of steps before the first new snapshot in the best schedule for l steps and c snapshots.
+inline std::uint64_t first_part(std::uint64_t l, std::uint64_t c) {
+    std::uint64_t k = 1;
+    while (k + fewest(l - k, c - 1) + fewest(k, c) > fewest(l, c)) ++k;
+    return k;
+}
 }  // namespace
