@@ -19,7 +19,7 @@ using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axi
 
 // Returns whether the gradient of an operand adds more than `longest_sequential_row` adjacent elements of one
 // item, because the operand is repeated along the last axes. Kernels first add up such a row by itself, in an
-// order that depends only on its length (kernels.hpp), and then add the rows of the items one after the other.
+// order that depends only on its length (kernels.hpp), and then add the rows of the items in order.
 // So they must see where an item ends.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
