@@ -53,7 +53,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     ask("the-last-gradient", "left", left, "share", share, "inverse", 4.0 / left);
     const Tensor tail = slice(toy::rows(), 0, 6 - left, 6), w = zeros({3});
-    note("We replace the epoch's last images by the last few of our six rows, one in each micro-batch.");
+    note("In our example, rows stand for the epoch's last images. Each micro-batch has one row.");
     code(1);
     for (auto& row : split(tail, 1)) (mean(matmul(row, w)) / n).backward();
     const Array<real> published = w.grad().clone(), right = grad(mean(matmul(tail, w)), {w}).front();

@@ -45,7 +45,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     step("An item x is 1000 random numbers around 0, each with the variance 1.");
     note("The loss of an item is |w - x|^2 / 2, and its gradient is w - x.");
     note("The mean over all items is the true gradient, G = w. The rest of an item's gradient is noise.");
-    note("The sum of the 1000 variances, tr(Sigma), measures the noise of an item.");
+    note("A gradient has 1000 numbers. The sum of their variances, tr(Sigma), measures the noise.");
     show("tr(Sigma), |G|^2", {trace, G2});
     show("|g|^2 of one item", gradient_square(w, 1, 0));
     note("The gradient g of one item is nearly all noise. A training never computes G.");

@@ -5,7 +5,7 @@
 // micro-batches of b items. So each update gives two squared norms:
 //     first = |G|^2 + tr / b          of the mean gradient over the first micro-batch
 //     whole = |G|^2 + tr / (n * b)    of the mean gradient over all n micro-batches
-// The lines of `first` and `whole` are two equations with the unknown numbers tr and |G|^2. The code below
+// The formulas of `first` and `whole` are two equations with the unknown numbers tr and |G|^2. The code below
 // solves them for tr. Solve them for |G|^2.
 //
 // Return the noise scale tr / |G|^2 of many updates: the variance divided by the squared norm of the true

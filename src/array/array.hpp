@@ -160,13 +160,14 @@ template <class S> std::string to_string(const Array<S>& array, int digits = 4);
 template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 
 namespace detail {
-// Call this function if the version of a saved buffer has changed. Throws Error, unless another thread's
-// optimizer has moved the parameter to a new buffer. The old buffer then still contains the old numbers.
+// Call this function if the version of a saved buffer has changed. Throws Error, unless the reason is that
+// another thread updated the parameter: the update moved the parameter to a new buffer and raised the version
+// of this buffer, which still contains the old numbers.
 [[gnu::cold]] void throw_unless_replaced_elsewhere(const char* op, const memory::detail::Storage* saved,
                                                    std::uint32_t version, const Shape& shape);
 
-// A `Saved` stores a value for the backward pass, and the version of the buffer. get() throws Error if an
-// optimizer step, or any other write, has modified the value in place.
+// A `Saved` stores a value for the backward pass, and the version of the buffer. get() throws Error if
+// this version has changed, as after an optimizer step. A write through writable() copies a saved buffer instead.
 template <class S> class Saved<Array<S>> {
 public:
     [[gnu::always_inline]] explicit Saved(const Array<S>* value)
@@ -203,7 +204,8 @@ private:
 [[noreturn]] void fail_devices(const char* op, Device a, Device b);
 [[noreturn]] void fail_without_memory(const char* op);
 
-// Returns whether the buffer of x is temporary, is used only by x, and is not larger than x needs.
+// Returns whether only x uses the buffer, which is not larger than x needs, and is not saved for backward, a
+// parameter or a gradient.
 template <class S> [[gnu::always_inline]] inline bool can_be_overwritten(const Array<S>& x) {
     const memory::detail::Storage* const storage = x.storage();
     return storage && memory::detail::is_unique_temporary(storage) &&

@@ -39,16 +39,16 @@ inline Product product_for_b(const Product& p) {
 
 enum ForwardMatrix : std::size_t { forward_a, forward_b, forward_c };  // of a forward product C = A · B
 
-// Runs one product for each member of a batch. `indices_of` names, for each of a, b and c, the matrix of the
-// forward product whose strides in `batch` it has. For dA = dC · Bᵀ, a is dC, b is B and c is dA, so pass
-// {forward_c, forward_b, forward_a}.
+// Runs one product for each member of a batch. `roles` says for each of a, b and c whether it is indexed like A,
+// B or C of the forward product: A and B by their strides in `batch`, and C by the member. A gradient is indexed
+// like its matrix, so for dA = dC · Bᵀ pass {forward_c, forward_b, forward_a}.
 template <class S> void multiply_each(const StridedIndex<2>& batch, const Product& p, const Array<S>& a,
                                       const Array<S>& b, Into<S[]> c,
-                                      const std::array<ForwardMatrix, 3>& indices_of) {
+                                      const std::array<ForwardMatrix, 3>& roles) {
     const Kernels<S>& kernel = kernels_for("matmul", a, b);
     std::array<std::size_t, max_rank> position{};
     std::array<std::ptrdiff_t, 3> index{};  // of the member's matrices in the forward product
-    const auto at = [&](std::size_t operand) { return static_cast<std::size_t>(index[indices_of[operand]]); };
+    const auto at = [&](std::size_t operand) { return static_cast<std::size_t>(index[roles[operand]]); };
     for (std::size_t member = 0; member < batch.size; ++member, ++index[forward_c]) {
         kernel.matmul(p, a.data() + at(0) * p.m * p.k, b.data() + at(1) * p.k * p.n,
                       {c.dst + at(2) * p.m * p.n, c.how});

@@ -14,7 +14,8 @@ namespace tally {
 
 namespace detail {
 // Returns the extents of x (items, features, ...). `space` is the number of values per item and feature.
-// Throws Error unless `gain` and `bias` have one number per feature. The error message uses `names` for both.
+// Throws Error unless `gain` and `bias` have one number per feature. `names` is how the message calls these two
+// arrays: evaluation checks its running mean and variance, too.
 BatchNormDims plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias,
                               const char* names = "gain and bias");
 

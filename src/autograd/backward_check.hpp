@@ -134,8 +134,8 @@ public:
         poison_unset();
         return true;
     }
-    // Call this in a catch block. Returns true if only the first round failed, because the function uses an
-    // existing graph. The next run_checked() then skips the first round.
+    // Call this in a catch block. Returns true if the first round threw because the function uses an existing
+    // graph. The next run_checked() then skips the first round.
     bool retry_without_first_round() {
         try {
             throw;

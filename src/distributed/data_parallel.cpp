@@ -61,7 +61,7 @@ template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<I
     const auto begin = [&](std::size_t rank) {
         return micro_batches.begin() + static_cast<std::ptrdiff_t>(rank * micro_batches.size() / ranks);
     };
-    latest_share_call_ = ++share_count_;
+    latest_share_number_ = ++share_count_;
     numbered_ = true;
     last_micro_batches_ = summary_of<S>(micro_batches);
     first_item_ = 0;
@@ -72,9 +72,9 @@ template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<I
 template <class S>
 std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window_index) {
     WindowRecord& record = windows_.at(&optimizer);
-    if (std::exchange(record.share_call_window_index, window_index) != window_index)
-        record.share_call = latest_share_call_;
-    if (latest_share_call_ && record.share_call && *record.share_call != *latest_share_call_)
+    if (std::exchange(record.share_number_window_index, window_index) != window_index)
+        record.share_number = latest_share_number_;
+    if (latest_share_number_ && record.share_number && *record.share_number != *latest_share_number_)
         throw Error("data_parallel",
                     "share() was called again in this window, so two processes would draw the same random "
                     "numbers; share all micro-batches of a window by one call, or call begin_at(item) with "
@@ -139,7 +139,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
     for (const auto& [name, entry] : state.entries()) texts.emplace_back(name, detail::entry_text(entry));
     for (auto& line : checksums()) texts.push_back(std::move(line));
     require_equal_and_allow_reports("the construction of a Window", texts);
-    record.construction_index = processes_.next_construction_index();
+    record.construction_index = processes_.next_window_index();
     if (processes_.size() == 1) return;
     bucket_->resize(std::max(std::min(elements, options_.bucket), bucket_->numbers.size()),
                     static_cast<std::size_t>(processes_.size()));

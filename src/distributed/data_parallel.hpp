@@ -56,7 +56,7 @@ public:
     void begin_at(std::int64_t item) {
         first_item_ = item;
         numbered_ = true;
-        latest_share_call_.reset();
+        latest_share_number_.reset();
         last_micro_batches_ = {};
     }
 
@@ -115,10 +115,12 @@ private:
     Options options_;
     std::vector<Var<Array<S>>> parameters_;  // of the Window that was constructed or ended an update last
     struct WindowRecord {
-        // Index of the Window in the order of construction. window_index counts the updates of one Window.
+        // Index of the Window in the order of construction. In contrast, window_index counts the finished and
+        // discarded windows of one Window object.
         std::int64_t construction_index = 0;
-        std::int64_t share_call_window_index = -1;  // the window_index for which share_call was stored, or -1
-        std::optional<std::int64_t> share_call = {};  // the call of share() that numbers its items
+        std::int64_t share_number_window_index =
+            -1;  // the window_index for which share_number was stored, or -1
+        std::optional<std::int64_t> share_number = {};  // of the call of share() that numbers the items
     };
     std::map<const Optimizer<S>*, WindowRecord> windows_;
     std::int64_t file_count_ = 0;  // number of calls of save() and load(), including failed calls
@@ -128,7 +130,7 @@ private:
     std::int64_t first_item_ = 0, share_count_ = 0;
     bool numbered_ = false;  // share() or begin_at() has set first_item_
     MicroBatchesSummary last_micro_batches_;
-    std::optional<std::int64_t> latest_share_call_;  // the call that set first_item_; none after begin_at()
+    std::optional<std::int64_t> latest_share_number_;  // the call that set first_item_; none after begin_at()
     // The current call of the window, and how far this process is. all_gather(what) sends what + call_ as the name
     // of the collective call, and adds where_ to errors.
     std::string call_, where_;

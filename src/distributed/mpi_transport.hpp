@@ -25,7 +25,7 @@ public:
     MpiTransport& operator=(const MpiTransport&) = delete;
     ~MpiTransport();
 
-    static std::string why_only_one_rank();  // although a launcher started several processes
+    static std::string why_only_one_rank();  // says why MPI found one rank if a launcher started several
 
     int rank() const;
     int size() const;

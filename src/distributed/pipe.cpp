@@ -258,7 +258,7 @@ template <class S> Pipe<S>::Pipe(ProcessGroup& processes, std::vector<Stage> own
         "the construction of a Pipe<" + std::string(sizeof(S) == 4 ? "float" : "double") +
             "> with the schedule " + to_string(options_.schedule),
         std::to_string(own_.size()));
-    pipe_id_ = processes_.new_pipe();
+    pipe_id_ = processes_.next_pipe_index();
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         detail::require(all[rank] != "0", "pipe", "rank ", rank, " has no stage; give each of ", all.size(),
                         " processes at least one");

@@ -66,10 +66,9 @@ public:
 
     // ---- for the engine ----
 
-    std::int64_t new_pipe() { return pipes_++; }  // numbers the pipes in the order of construction
-    std::int64_t next_construction_index() {
-        return windows_++;
-    }  // numbers Windows in the order of construction
+    // These functions number the Pipes and the Windows in the order of construction.
+    std::int64_t next_pipe_index() { return pipes_++; }
+    std::int64_t next_window_index() { return windows_++; }
 
     // Works like the all_gather() above. Errors name `where` after the call, such as "after 3 micro-batches".
     std::vector<std::string> all_gather(const std::string& call, const std::string& where,

@@ -5,8 +5,8 @@
 
 namespace tally::detail {
 
-// Carries the digits of sums with more additions than one process's part of the limit, so that the digits of
-// all processes together do not overflow.
+// Carries each sum that has more than most_additions / ranks additions, so that the sum of all processes' digits
+// does not overflow.
 template <class S> std::string SharedSums<S>::serialize(Sums mine, std::size_t ranks) {
     const std::int64_t share = detail::ExactSum<S>::most_additions / static_cast<std::int64_t>(ranks);
     std::string message;

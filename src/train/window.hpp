@@ -136,8 +136,8 @@ public:
     void after_backward(double counted, std::int64_t items = 0);
 
     // Calls f, which adds one contribution in several passes: f calls add(), and then Window::backward() several
-    // times. Throws before f and in add() if other code changed the parameters. If f throws, the gradients stay
-    // incomplete, and only discard() is allowed.
+    // times. If other code has changed the parameters since the last micro-batch, throws before it calls f. If f
+    // throws, the gradients stay incomplete, and only discard() is allowed.
     template <class F> void add_in_passes(F f) {
         lock_.require_unchanged("add_in_passes");
         mark_broken_on_error(f);

@@ -28,11 +28,11 @@ template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>
         .batch_norm(x.value().data(), mean.data(), rstd.data(), gain.value().data(), bias.value().data(),
                     y.raw(), dims);
     const bool needs_dx = x.requires_grad(),
-               needs_sum = gain.requires_grad() || (mean_depends_on_x && needs_dx);
+               needs_back_sums = gain.requires_grad() || (mean_depends_on_x && needs_dx);
     return record<"batch_norm">(
         std::move(y),
-        std::tuple(save_if(needs_sum, x.value()), save_if(needs_sum, mean),
-                   save_if(needs_sum || needs_dx, rstd), save_if(needs_dx, gain.value())),
+        std::tuple(save_if(needs_back_sums, x.value()), save_if(needs_back_sums, mean),
+                   save_if(needs_back_sums || needs_dx, rstd), save_if(needs_dx, gain.value())),
         [dims, mean_depends_on_x](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
                                   const Array<S>& saved_mean, const Array<S>& saved_rstd,
                                   const Array<S>& saved_gain) {
