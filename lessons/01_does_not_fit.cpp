@@ -8,7 +8,7 @@ LESSON() {
     measured.row(4, batch_of_4);
     measured.row(1, one_at_a_time);
     note("On a GPU with less than 14949 MB, four items at once end with 'CUDA out of memory'.");
-    note("We draw a line through both measurements: MB = fixed part + items at once x MB per item.");
+    note("Each item needs the same memory, and the rest is fixed: MB = fixed + items at once x MB per item.");
     code(2);
     const double per_item = (batch_of_4 - one_at_a_time) / (4 - 1.0);
     const double fixed = one_at_a_time - per_item;

@@ -61,7 +61,7 @@ LESSON(several("values", "a, b and c", {2, -3, 11}, -12, 12)) {
           [&](Picture& picture) { draw(picture, a_is, b_is, c_is); });
     check("backward visits each operation once", visited == 3);
 
-    step("By hand: dy/da is 2 s, the slope of s^2, times 1, the slope of p + c, times b, the slope of a b.");
+    step("The slope of y = s^2 is 2 s, that of s = p + c is 1, and that of p = a b is b: dy/da = 2 s b.");
     const double to_a = two_s * b_is, to_b = two_s * a_is, to_c = two_s;
     auto pencil = table({"", "chain rule", "by hand", "by the engine"});
     pencil.row("dy/da", "2 s b", to_a, a.grad());

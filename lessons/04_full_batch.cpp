@@ -25,7 +25,7 @@ LESSON(learning_rate(0.1, 0.01, 1)) {
     check_close("w.grad is the mean of the rows", full, toy::mean_of_rows, toy::bound(9));  // 9 roundings
 
     ask("row-0");
-    note("v is a copy of w. Now backward() adds a sixth of each row's gradient, row by row, to v.grad.");
+    note("Take v, a copy of w: backward() adds a sixth of each row's gradient to v.grad, row by row.");
     const Tensor v = toy::weights();
     auto rows = table({"row", "adds", "v.grad afterwards"});
     for (int i = 0; i < 6; ++i) {

@@ -63,7 +63,7 @@ LESSON(one_of("items", "items of the large batch", 64, {32, 64, 128, 256}), lear
     graph("cloud", say("Sixty gradients of one item, and sixty of {}, around the true one", micro), plane);
 
     ask("half-the-spread");
-    note("We measure 2000 batches of each size.");
+    note("For each batch size, we measure the variance of the gradients of 2000 batches.");
     auto noise = table({"items", "measured variance", "4 / items", "ratio", "spread"});
     for (const int size : {1, few, micro, b}) {
         std::vector<std::vector<real>> gradients;

@@ -41,7 +41,7 @@ LESSON(equal_micro_batches({3, 6})) {  // with 2, the training without a divisio
     check_close("the two losses are equal", mean_of(losses), loss, roundings(12) * 2);
 
     ask("the-step", "n", n);
-    note("We update one copy of w with the gradient of the full batch, another with the summed gradients.");
+    note("One copy of w makes a step with the full batch's gradient, a second copy with the sum.");
     const Tensor by_mean = toy::weights(), by_sum = toy::weights();
     mean(matmul(x, by_mean)).backward();
     for (const Tensor& micro : split(x, each)) mean(matmul(micro, by_sum)).backward();
@@ -54,7 +54,7 @@ LESSON(equal_micro_batches({3, 6})) {  // with 2, the training without a divisio
     check_close("the sum moves w N times as far", by_sum - w, scaled(toy::mean_of_rows, -0.1 * n), bound(64));
 
     step("Now we take a loss with a minimum: the mean squared error, which is 0 at w = (1, 1, 1).");
-    note("SGD trains twice, at the rate 0.3. Only one training divides by N, the number of micro-batches.");
+    note("SGD trains twice at rate 0.3. Only one training divides losses by N, the number of micro-batches.");
     const Tensor target = matmul(x, toy::ones());
     const auto train = [&](double divisor) {
         const Tensor v = toy::weights();

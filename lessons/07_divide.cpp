@@ -79,7 +79,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     compare("double", "as before", distances<double>(-0.2466, -0.5010, -1.4250));
     compare("float", "short", distances<float>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096));
     compare("double", "short", distances<double>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096));
-    note("A short last row of X has numbers like -505/2048, with few binary digits, which need no rounding.");
+    note("Rows with 'short': the last row of X has numbers like -505/2048, which need no rounding.");
     check_equal("one sum: the bits of the full batch", far.column("one sum"), std::vector<double>(4));
 
     ask("same-bits");
