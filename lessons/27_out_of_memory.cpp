@@ -42,7 +42,7 @@ LESSON(one_of("items", "so many at a time fit into the budget", 20, {4, 6, 10, 1
     check("128 KiB do not fit", error.find("fragmented") != std::string::npos);
     check_equal("the largest piece is one block", now.largest_free, 64 * 1024);
 
-    step("The class MicroBatchSize first tries all items at once. If memory runs out, it halves them.");
+    step("The class MicroBatchSize first tries all items at once, and if memory runs out, half of them.");
     note("Then MicroBatchSize repeats the update from the beginning. PyTorch leaves this search to you.");
     code(3);
     const auto update = [](MicroBatchSize& size, Window<real>& window, const Net& net, const Tensor& x) {

@@ -41,7 +41,7 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     const std::size_t l = setting("items"), least = fewest(l, 3), alone = l * (l - 1) / 2;
     const std::int64_t n = setting("micro");
 
-    step("A chain is a sequence of steps. A snapshot keeps a step's input. Backward runs again from there.");
+    step("A chain is a sequence of steps. A snapshot keeps a step's input, so that the step can run again.");
     note("Revolve chooses where to place a given number of snapshots. Here is a chain of {} steps.", l);
     Walk walk(l);
     code(2);
@@ -55,7 +55,7 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     show("snapshots", revolve.count().snapshots, "with x alone", alone);
     check_equal("no schedule needs fewer runs", revolve.count().advanced, least);
 
-    step("Time goes to the right, steps go upwards. Each step runs once with its graph kept for backward.");
+    step("In the picture, time goes right, steps up. Each step runs once with its graph kept for backward.");
     walk.draw();
 
     ask("longest-chain");
@@ -66,7 +66,7 @@ LESSON(whole_number("items", "steps of the first chain", 10, 5, 11),
     }
     check_equal("no step runs more than r times", lengths.column("a step runs at most"), lengths.column("r"));
 
-    step("l steps with c snapshots need r l - binomial(c + r, r - 1) extra runs. No step needs more than r.");
+    step("l steps with c snapshots need r l - binomial(c + r, r - 1) extra runs, at most r for each step.");
     auto cases = table({"steps l", "snapshots c", "only run", "formula", "for each step"});
     for (const auto& [steps, c] :
          {std::pair<std::size_t, std::size_t>{10, 3}, {16, 4}, {100, 5}, {100, 10}, {1000, 10}}) {

@@ -61,14 +61,14 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
         bounds.push_back(5 * std::sqrt((2 * trace / count + 4 * G2) / count / 100));
     }
     check_close("expected squares", sizes.column("mean |g|^2 of 100"), sizes.column("expected"), bounds);
-    note("With b = {} items, the noise scale, the noise tr(Sigma)/b equals |G|^2.", scale);
+    note("The noise scale is b = {} items: there, the noise tr(Sigma)/b equals |G|^2.", scale);
     note("Much smaller batches give mostly noise, much larger batches little noise.");
 
     ask("two-equations");
     const double solved = (8.0 - 5.0) / (1 / 10.0 - 1 / 20.0), rest = 5 - solved / 20;
     show("tr(Sigma), |G|^2, noise scale", {solved, rest, solved / rest});
 
-    step("A window adds one update's micro-batches: here {} of {} items.", n, b);
+    step("A window adds the gradients of one update: here {} micro-batches of {} items.", n, b);
     note("The window measures |g|^2 for two gradients: of the first micro-batch, and of all items.");
     Sgd<real> sgd({w}, {.learning_rate = 0});
     code(3);
@@ -115,5 +115,5 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     const double measured = runs[2].sum.scale().value();
     check_close("large windows measure the noise scale", measured, scale, 0.2 * scale);
     check("one small window is far off", runs[0].largest > 2 * scale);
-    note("Large windows suggest batches of about {} items, the noise scale.", short_number(measured));
+    note("The largest windows estimate that the noise scale is about {} items.", short_number(measured));
 }

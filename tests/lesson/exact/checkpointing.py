@@ -58,6 +58,6 @@ def check(run):
     ways = run.table("kept", "layers begun")
     run.equal("layers begun", [row["layers begun"] for row in ways], [n, in_segments(n, root)[1], from_x(n)])
     run.equal("buffers", [row["buffers"] for row in ways], [n + 1, 2 * root, 3])
-    assert run.answer("Only x is kept") == str(from_x(n))
+    assert run.answer("Only the network's input x is kept") == str(from_x(n))
     run.equal("9 in 5", run.shown("9 in 5"), cut(9, 5))
     run.equal("10 in 4", run.shown("10 in 4"), cut(10, 4))
