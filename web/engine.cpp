@@ -49,6 +49,24 @@ private:
     std::size_t before_ = memory::in_use();
 };
 
+// Notes the highest number of bytes in use within each operation and each backward function.
+class Moments final : Observer {
+public:
+    explicit Moments(const Ledger& ledger) : ledger_{ledger} {}
+    std::vector<std::size_t> bytes;
+
+private:
+    void on_forward(const ForwardEvent&) override { note(); }
+    void after_backward(const Node&) override { note(); }
+    void note() {
+        bytes.push_back(ledger_.peak());
+        memory::reset_peak();
+    }
+
+    const Ledger& ledger_;
+    const Observer::Scope scope_{*this};
+};
+
 }  // namespace
 
 std::string toy(const std::vector<float>& x, const std::vector<float>& w, const std::vector<int>& cuts,
@@ -103,6 +121,33 @@ std::string toy(const std::vector<float>& x, const std::vector<float>& w, const 
            member("sum", numbers(sum)) + "," + member("parts", "[" + parts + "]") + "," +
            member("same", same_bits(sum, full) ? "true" : "false") + "," +
            member("full_peak", std::to_string(full_peak)) + "," + member("peak", std::to_string(peak)) + "}";
+}
+
+std::string batch_memory(const std::vector<int>& sizes) {
+    constexpr std::int64_t items = 64, units = 32;
+    if (std::accumulate(sizes.begin(), sizes.end(), 0) != items ||
+        *std::min_element(sizes.begin(), sizes.end()) < 1)
+        throw Error("[batch_memory] micro-batches of 64 items in all, each of at least 1");
+    const Tensor x = constant(Array<float>::full({items, units}, 0.5f));
+    std::vector<Tensor> weights;
+    for (int layer = 0; layer < 4; ++layer)
+        weights.push_back(parameter(Array<float>::full({units, units}, 0.03125f)));
+    const auto update = [&] {
+        std::int64_t from = 0;
+        for (const int size : sizes) {
+            Tensor h = slice(x, 0, from, from + size);
+            for (const Tensor& W : weights) h = tanh(matmul(std::move(h), W));
+            (sum(pow(std::move(h), 2)) / static_cast<int>(items)).backward();
+            from += size;
+        }
+    };
+    update();  // allocates the gradients
+    const Ledger ledger;
+    const Moments moments{ledger};
+    update();
+    return "{" + member("peak", std::to_string(*std::max_element(moments.bytes.begin(), moments.bytes.end()))) +
+           "," + member("moments", list(moments.bytes, [](std::size_t bytes) { return std::to_string(bytes); })) +
+           "}";
 }
 
 std::string chain(const std::vector<bool>& keep) {

@@ -13,6 +13,9 @@ enum class Divide : int { not_at_all, by_parts, by_rows };  // a micro-loss: unc
 std::string toy(const std::vector<float>& x, const std::vector<float>& w, const std::vector<int>& cuts,
                 Divide divide);
 
+// Trains 4 layers of 32 units with 64 items, in micro-batches of these sizes, and returns the bytes in use at each moment.
+std::string batch_memory(const std::vector<int>& sizes);
+
 // Runs layers tanh(h W) with checkpoints. If i is 0 or keep[i] is true, the input of layer i is saved and a
 // new segment begins at layer i. The backward pass recomputes each segment.
 std::string chain(const std::vector<bool>& keep);

@@ -51,6 +51,10 @@ EMSCRIPTEN_KEEPALIVE const char* tally_toy(const float* x, int numbers, const fl
     });
 }
 
+EMSCRIPTEN_KEEPALIVE const char* tally_batch_memory(const int* sizes, int parts) {
+    return answered([&] { return tally::web::batch_memory(copy(sizes, parts)); });
+}
+
 EMSCRIPTEN_KEEPALIVE const char* tally_chain(const int* keep, int layers) {
     return answered([&] { return tally::web::chain(std::vector<bool>(keep, keep + layers)); });
 }

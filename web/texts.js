@@ -1,0 +1,128 @@
+// Contains all texts of the page, so that a translation is one file. {name} is a value; {n|row|rows} is "row" if n is 1.
+
+const TEXTS = {
+  parts: { toy: "Six rows", lessons: "Lessons", chain: "Checkpoints", noise: "Noise" },
+  undo: "Undo",
+  redo: "Redo",
+  copyLink: "Copy link",
+  copied: "The link is copied.",
+  notCopied: "The browser does not allow copying. The link is in the address bar.",
+  code: "Code",
+  codeHelp: "A code such as S 222 n shows the same state in another copy of this page.",
+  noCode: "“{text}” is not a code. A code is, for example, S 222 n.",
+  reset: "Reset to the course's example",
+
+  field: {
+    empty: "Please type a number, for example 0.25 or 1/4.",
+    notNumber: "{what}: “{text}” is not a number. The last valid number is still used.",
+    tooLarge: "{what}: {text} is too large for 32 bits. The last valid number is still used.",
+    notWhole: "{what} must be a whole number from {least} to {most}, not {text}. The last valid number is still used.",
+  },
+
+  start: {
+    unread: "Part of the link ({names}) could not be read. The page shows the rest of the link.",
+    noUnpacking: "This browser cannot unpack the page (DecompressionStream). Chrome 80, Firefox 113 and Safari 16.4 can.",
+    damagedLessons: "This file is damaged: the checksum of the recorded lessons is wrong. Please download it again.",
+    damagedEngine: "This file is damaged: the checksum of the engine is wrong. The recorded lessons can be read.",
+    noWebAssembly: "This browser has no WebAssembly, so the engine cannot run. The recorded lessons can be read.",
+    engineFailed: "The engine does not start in this browser: {why}. The recorded lessons can be read.",
+    failed: "Something went wrong: {why}. Undo may help.",
+  },
+
+  toy: {
+    title: "Does a cut batch give the same gradient?",
+    rowsLabel: "Six rows. Pull a line to cut the batch.",
+    weightsLabel: "How much each row counts",
+    gradLabel: "w.grad: one bar per micro-batch. Dashed line: all six rows at once",
+    picture: "Six rows, their micro-batches, and the gradients that are added to w.grad",
+    scaling: "Each loss",
+    scalings: ["not scaled", "÷ number of micro-batches", "× its share of the rows"],
+    scalingsShort: ["not scaled", "÷ N", "× share"],
+    presets: "Cut",
+    presetNames: ["6", "3 + 3", "2 + 2 + 2", "4 + 2", "six of 1"],
+    play: "Play",
+    pause: "Pause",
+    back: "Back",
+    step: "Step",
+    time: "Micro-batches so far",
+    timeValue: "{at} of {n}",
+    gap: "Gap after row {row}",
+    cutHere: "cut here: {sizes}",
+    noCut: "no cut: {sizes}",
+    microBatch: "Micro-batch {number}: {rows|row {first}|rows {first} to {last}}",
+    mean: "mean of {n}",
+    factors: ["", " ÷ {parts}", " × {n}/6"],
+    together: "together {sum}",
+    togetherRight: "together 1 ✓",
+    togetherWrong: "together {sum}, should be 1",
+    cell: "x{row}, number {number}",
+    weight: "w, number {number}",
+    wanted: "all six {value}",
+    sayStart: "Cut the batch: pull a line between two rows, or choose a cut above.",
+    sayGuess: "Where will w.grad end? Drag a dotted line, or press a factor. Then press Play.",
+    sayReady: "Press Play. The micro-batches add their gradients to w.grad, one after the other.",
+    sayPlaying: "{at} of {n} micro-batches have added their gradients to w.grad.",
+    guess: "Your guess",
+    guessValue: "{factor} times the full batch",
+    guessNone: "no guess",
+    right: "Right: you guessed {factor}.",
+    wrong: "No: you guessed {factor}.",
+    compare: "Compare with",
+    compareNone: "nothing",
+    memory: "Memory of a larger training: 64 items, 4 layers, cut in the same way",
+    memoryWords: "At most {peak} instead of {full} for all 64 items at once.",
+    memoryFull: "All 64 items at once: {full} at most. A cut needs less.",
+    bits: "the same bits: {bits}",
+    checked: "Checked: your browser gets exactly the same bits as the C++ program.",
+    notChecked: "Your browser's bits are {mine}; those of the C++ program are {theirs}. They should be the same.",
+    own: "These numbers are your own. The link contains them, a code does not.",
+    lesson: "Lesson {number} explains this",
+  },
+  // ---- checkpoints ----
+  chain: {
+  },
+  // ---- noise ----
+  noise: {
+  },
+  // ---- lessons ----
+  lessons: {
+  },
+  // ---- the verdicts of the six rows ----
+  verdict: {
+    same: "✓ The same gradient, in every bit. Every row counts 1/6.",
+    rounding: "The same gradient except for the last bits, because the numbers were added in another order.",
+    chance: "Nearly the same, but by chance: the rows do not count equally, and these numbers do not show it.",
+    factor: "✗ {factor} times too long: {factor} means were added, and nothing divided the sum by {factor}. Every row counts {factor}/6 instead of 1/6.",
+    notScaled: "✗ Wrong direction: each row counts 1 over the rows of its own micro-batch. Every row should count 1/6.",
+    meanOfMeans: "✗ Wrong direction: a row of a small micro-batch counts more than a row of a large one. Every row should count 1/6.",
+    overflow: "The numbers are too large for 32 bits, so the gradient is infinite.",
+  },
+  mistake: {
+    guessOne: "That is right if the losses are scaled. Here nothing divides the sum.",
+    guessSize: "2 is the number of rows in a micro-batch. mean() has divided by it already.",
+    guessRows: "6 is the number of rows. mean() has divided by the rows of a micro-batch already.",
+    guessParts: "That is right if nothing is scaled. Here each loss is scaled.",
+    guessTwice: "That would divide twice. mean() divides by the rows of a micro-batch, and ÷ N divides once more by the micro-batches.",
+    guessLess: "That is too much.",
+    guessMore: "That is too little.",
+  },
+};
+
+function find(key) {
+  const found = key.split(".").reduce((texts, name) => texts?.[name], TEXTS);
+  if (found === undefined) throw new Error(`no text ${key}`);
+  return found;
+}
+
+const filled = (text, values) => text
+  .replace(/\{(\w+)\|([^|{}]*(?:\{\w+\}[^|{}]*)*)\|([^|{}]*(?:\{\w+\}[^|{}]*)*)\}/g, (_, name, one, more) => values[name] === 1 ? one : more)
+  .replace(/\{(\w+)\}/g, (_, name) => {
+    if (values[name] === undefined) throw new Error(`no value for {${name}} in: ${text}`);
+    return values[name];
+  });
+
+// Returns the text of a key such as "toy.play", with its values filled in. A list of texts is returned as a list.
+export function text(key, values = {}) {
+  const found = find(key);
+  return Array.isArray(found) ? found.map((one) => filled(one, values)) : filled(found, values);
+}
