@@ -1,5 +1,5 @@
 // Starts the page, shows the chosen part, and handles links, undo and codes.
-import { hasEngine, lessons, startEngine, unpackLessons } from "./calls.js";
+import { ask, hasEngine, lessons, startEngine, unpackLessons } from "./calls.js";
 import * as chain from "./chain.js";
 import { announce, byId, set, setText } from "./elements.js";
 import * as lessonsPart from "./lessons.js";
@@ -126,4 +126,5 @@ async function start() {
   document.documentElement.dataset.ready = "yes";
 }
 
+globalThis.tally = { ask, change, lessons, now }; // for tests, and for the console
 start();
