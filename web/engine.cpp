@@ -146,10 +146,8 @@ std::string batch_memory(const std::vector<int>& sizes) {
     const Ledger ledger;
     const Moments moments{ledger};
     update();
-    return "{" +
-           member("peak", std::to_string(*std::max_element(moments.bytes.begin(), moments.bytes.end()))) +
-           "," +
-           member("moments", list(moments.bytes, [](std::size_t bytes) { return std::to_string(bytes); })) +
+    return "{" + member("peak", std::to_string(*std::max_element(moments.bytes.begin(), moments.bytes.end()))) +
+           "," + member("moments", list(moments.bytes, [](std::size_t bytes) { return std::to_string(bytes); })) +
            "}";
 }
 
