@@ -233,9 +233,17 @@ public:
     }
     ChainRun without_checkpoints() const { return in_segments({layers_}); }
 
+    // Measures the layers for fit_into(), which does not know the gradient that waits while a segment runs again.
+    // Adds these bytes to each layer, and subtracts them from the last segment, which does not run again. The last
+    // segment is the only one that contains the last layer.
     std::vector<detail::LayerBytes> bytes_of_layers() const {
-        return detail::measure_layers(Layers(layers_, [this](Tensor h) { return layer(std::move(h)); }),
-                                      input());
+        auto measured = detail::measure_layers(
+            Layers(layers_, [this](Tensor h) { return layer(std::move(h)); }), input());
+        const std::vector<std::size_t> longest{layers_ - 1, 1};
+        const std::size_t waiting = in_segments(longest).peak() - detail::predicted_bytes(measured, longest);
+        for (detail::LayerBytes& one : measured) one.transient += waiting;
+        measured.back().result -= waiting;
+        return measured;
     }
 
 private:
@@ -275,18 +283,16 @@ std::string chain(const std::vector<bool>& starts) {
 std::string chain_fit(int layers, int bytes) {
     const std::vector<detail::LayerBytes> measured =
         LayerChain(static_cast<std::size_t>(layers)).bytes_of_layers();
-    std::size_t enough = static_cast<std::size_t>(std::max(bytes, 0));
-    bool fits = true;
     detail::Segmentation segments;
+    bool fits = true;
     try {
-        segments = fit_into(measured, enough);
+        segments = fit_into(measured, static_cast<std::size_t>(std::max(bytes, 0)));
     } catch (const OutOfMemory& error) {
         fits = false;
-        enough = error.asked;
-        segments = fit_into(measured, enough);
+        segments = fit_into(measured, error.asked);
     }
     return "{" + member("fits", fits ? "true" : "false") + "," +
-           member("bytes", std::to_string(segments.bytes)) + "," +
+           member("peak", std::to_string(segments.bytes)) + "," +
            member("sizes", list(segments.sizes, [](std::size_t size) { return std::to_string(size); })) + "}";
 }
 
