@@ -67,7 +67,7 @@ def bundled(entry):
         if re.search(r"^export (?!const |function |async function )", source, re.M):
             sys.exit(f"web/{name}.js: only constants and functions can be exported")
         exported = re.findall(r"^export (?:const|function|async function) (\w+)", source, re.M)
-        source = IMPORT.sub(lambda found: f"const {found[1].replace('* as ', '')} = {found[2]}_module;\n", source)
+        source = IMPORT.sub(lambda found: f"const {found[1].replace('* as ', '').replace(' as ', ': ')} = {found[2]}_module;\n", source)
         if re.search(r"^import\b", source, re.M):
             sys.exit(f"web/{name}.js: an import must be one line with a file of this folder")
         source = re.sub(r"^export ", "", source, flags=re.M)
