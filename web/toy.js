@@ -19,6 +19,14 @@ export function gradientsOf(toy) {
   return ask("toy", Float32Array.from(x), x.length, Float32Array.from(w), Int32Array.from(toy.cuts), toy.cuts.length, toy.divide);
 }
 
+// Returns the largest number of the picture for any scaling, so that a change of the scaling keeps the scale of the bars.
+function highest(toy, answer) {
+  const numbers = [0, 1, 2].flatMap((divide) => gradientsOf({ ...toy, divide }).parts.flatMap((part) => part.grad.map(valueOf)));
+  const full = answer.full.map(valueOf);
+  const finite = [...numbers, ...full, ...full.map((value) => value * (toy.guess ?? 0))].filter(Number.isFinite).map(Math.abs);
+  return 1.06 * Math.max(...finite, 1e-30);
+}
+
 // A change of the cut shows all micro-batches of the new cut if all of the old cut were shown, and else none.
 function cutInto(sizes, name = null) {
   const { toy } = now();
@@ -101,6 +109,12 @@ function togglePlay() {
   playFrom(0);
 }
 
+function startAnew() {
+  stop();
+  [...document.querySelectorAll("#toy .field")].forEach((field) => field.clear());
+  change({ toy: { x: null, w: null, cuts: [6], divide: 0, at: 0, guess: null, compare: -1 } });
+}
+
 let view = null;
 
 export function build(section) {
@@ -134,24 +148,19 @@ export function build(section) {
   const memoryWords = make("p", { class: "quiet", id: "memory-words" });
   const weights = [0, 1, 2].map((i) => cellField("w", i, text("toy.weight", { number: i + 1 })));
   const checked = make("p", { class: "quiet", id: "badge" });
+  const reset = make("button", { type: "button", id: "reset-toy", onclick: startAnew }, text("reset"));
   const guessing = make("div", { class: "group", id: "guessing" }, make("span", { class: "quiet" }, text("toy.guess")), guesses);
   section.append(
-    make("div", { class: "bar" }, make("h2", {}, text("toy.title")),
+    make("h2", {}, text("toy.title")),
+    make("div", { class: "bar" },
       make("div", { class: "group" }, make("span", { class: "quiet" }, text("toy.presets")), presets),
       make("div", { class: "group" }, make("span", { class: "quiet" }, text("toy.scaling")), scaling),
       make("div", { class: "group" }, play, time)),
     stage.element,
     make("div", { class: "result" },
       make("div", { class: "words" }, words, guessing, bits),
-      make("figure", {}, make("figcaption", { class: "quiet" }, text("toy.memory")), memory, memoryWords)),
-    make("div", { class: "more" },
-      make("span", { class: "group" }, make("span", { class: "number" }, "w ="), ...weights),
-      make("button", { type: "button", id: "reset-toy", onclick: () => {
-        stop();
-        [...document.querySelectorAll("#toy .field")].forEach((field) => field.clear());
-        change({ toy: { x: null, w: null, cuts: [6], divide: 0, at: 0, guess: null, compare: -1 } });
-      } }, text("reset"))),
-    checked);
+      make("div", { class: "more" }, make("span", { class: "number" }, "w ="), ...weights, reset, checked),
+      make("figure", {}, make("figcaption", { class: "quiet" }, text("toy.memory")), memory, memoryWords)));
   view = { stage, presets, scaling, guesses, guessing, time, play, words, bits, memory, memoryWords, weights, checked };
   addEventListener("resize", () => { if (now().part === "toy") update(now()); });
   checkBits();
@@ -162,7 +171,7 @@ export function update(state) {
   const { x, w } = numbersOf(toy);
   const answer = gradientsOf(toy);
   const model = { x, sizes: toy.cuts, divide: toy.divide, at: toy.at, guess: toy.guess, reveal: false, playing: playing(), growth };
-  view.stage.draw(model, answer);
+  view.stage.draw(model, answer, highest(toy, answer));
   view.presets.choose(PRESETS.findIndex((sizes) => String(sizes) === String(toy.cuts)));
   view.scaling.choose(toy.divide);
   view.guesses.choose(GUESSES.indexOf(toy.guess));

@@ -64,6 +64,9 @@ class Page:
         for key in keys:  # sent to the current focus
             ActionChains(self.driver).send_keys(key).perform()
 
+    def undo(self, key="z"):
+        ActionChains(self.driver).key_down(Keys.CONTROL).send_keys(key).key_up(Keys.CONTROL).perform()
+
     def put(self, selector, text):
         field = self.find(selector)
         field.send_keys(Keys.CONTROL, "a")
