@@ -16,7 +16,7 @@ const WIDE = {
 };
 const TALL = {
   width: 390, height: 692, isWide: false, thick: 60,
-  row: 8, rowStep: 63, rowSize: 56, shift: 2, cell: 26, cellStep: 58, cellSize: 54, label: 16,
+  row: 8, rowStep: 63, rowSize: 56, shift: 2, cell: 26, cellStep: 58, cellSize: 56, label: 16,
   handle: 226, line: [26, 226], weight: 272, ribbon: 288, box: [342, 392], boxSize: 60, pile: [444, 454], bracket: 460,
   bars: 516, barStep: 58, barSize: 34, zero: 195, reach: 150, values: [0, 0], middle: 195,
 };
@@ -203,7 +203,7 @@ export function makeStage(hands) {
       const end = point(G.handle, middle);
       set(knob, { cx: end.x, cy: end.y });
       set(hit, G.isWide ? { x: G.line[0], width: G.line[1] - G.line[0] + 22, y: middle - 13, height: 26 }
-        : { x: middle - 27, width: 54, y: G.handle - 27, height: 54 });
+        : { x: middle - 28, width: 56, y: G.handle - 28, height: 56 });
       set(group.querySelector(".mark"), { x: end.x, y: end.y + 4, "text-anchor": "middle" });
     });
     let row = 0, pile = G.middle - heavy * G.thick / 2;

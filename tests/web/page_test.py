@@ -179,7 +179,7 @@ def test_undo_gives_back_each_change_in_every_part(driver, given):
         assert page.js("return tally.now().part") == wanted
     page.undo()
     assert page.js("return tally.now().toy.divide") == 1
-    page.undo("y")
+    page.hold(Keys.CONTROL, "y")
     assert page.js("return tally.now().toy.divide") == 2
 
 
