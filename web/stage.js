@@ -71,12 +71,13 @@ export function makeStage(hands) {
   const bars = three.map(() => {
     const zero = shape("line", { class: "zero" });
     const parts = six.map(() => shape("rect", { class: "part" }));
+    const rivals = six.map(() => shape("rect", { class: "rival" }));
     const full = shape("line", { class: "full" });
     const guess = shape("line", { class: "guess" });
     const grip = shape("rect", { class: "grip", fill: "transparent" });
-    const value = shape("text", { class: "strong" }), wanted = shape("text");
-    svg.append(zero, ...parts, full, guess, grip, value, wanted);
-    return { zero, parts, full, guess, grip, value, wanted };
+    const value = shape("text", { class: "strong" }), wanted = shape("text"), rival = shape("text", { class: "quiet" });
+    svg.append(zero, ...parts, ...rivals, full, guess, grip, value, wanted, rival);
+    return { zero, parts, rivals, full, guess, grip, value, wanted, rival };
   });
   const handles = ROWS - 1;
   const gaps = [...Array(handles).keys()].map(() => {
@@ -169,7 +170,7 @@ export function makeStage(hands) {
 
   // Paints a moment between the picture that is shown and the goal.
   function paint(goal, from, u) {
-    const { model, answer, full, sizes } = goal;
+    const { model, full, sizes } = goal;
     const now = {
       top: ease(from.top, goal.top, u),
       place: goal.place.map((v, i) => ease(from.place[i], v, u)),
@@ -245,7 +246,7 @@ export function makeStage(hands) {
 
     const position = (v) => G.isWide ? G.zero - v / now.top * G.reach : G.zero + v / now.top * G.reach;
     bars.forEach((bar, j) => {
-      const begin = G.bars + j * G.barStep, width = G.barSize / sizes.length;
+      const begin = G.bars + j * G.barStep, room = model.rival ? G.barSize / 2 : G.barSize, width = room / sizes.length;
       set(bar.zero, line(begin - 4, begin + G.barSize + 4, position(0), position(0)));
       bar.parts.forEach((part, k) => {
         const visible = k < Math.min(model.at, sizes.length);
@@ -259,6 +260,16 @@ export function makeStage(hands) {
           fill: HUES[k],
         });
       });
+      bar.rivals.forEach((rival, k) => {
+        const visible = model.rival && k < Math.min(model.at, sizes.length);
+        set(rival, { visibility: visible ? "visible" : "hidden" });
+        if (!visible) return;
+        const before = position(k ? goal.rivalSums[k - 1][j] : 0), after = position(goal.rivalSums[k][j]);
+        set(rival, {
+          ...box(begin + room + k * width + 2, Math.max(1, width - 3), Math.min(before, after), Math.max(1.5, Math.abs(after - before))),
+          stroke: HUES[k],
+        });
+      });
       set(bar.full, line(begin - 6, begin + G.barSize + 6, position(full[j]), position(full[j])));
       const guessed = model.guess === null ? null : position(model.guess * full[j]);
       set(bar.guess, { visibility: guessed === null ? "hidden" : "visible" });
@@ -269,18 +280,18 @@ export function makeStage(hands) {
         : [{ x: 4, y: begin + 22, "text-anchor": "start" }, { x: G.width - 4, y: begin + 22, "text-anchor": "end" }];
       set(bar.value, words[0]);
       set(bar.wanted, words[1]);
+      set(bar.rival, { ...words[1], y: words[1].y + 18, visibility: model.rival ? "visible" : "hidden" });
     });
-    void answer;
   }
 
-  // Shows a model {x, sizes, divide, at, guess, reveal, playing, growth} with the engine's answer. A bar of the value `top` is as long
+  // Shows a model {x, sizes, divide, at, guess, reveal, playing, growth, rival} with the engine's answer. A bar of the value `top` is as long
   // as the picture allows.
   function draw(model, answer, top) {
     layOut();
     const { sizes, divide } = model;
     const full = answer.full.map(valueOf), sums = answer.parts.map((part) => part.grad.map(valueOf));
     const goal = {
-      model, answer, full, sizes, sums, place: [], middle: [], weight: weightsOf(sizes, divide),
+      model, full, sizes, sums, rivalSums: model.rival?.parts.map((part) => part.grad.map(valueOf)), place: [], middle: [], weight: weightsOf(sizes, divide),
       top,
     };
     let row = 0;
@@ -315,6 +326,8 @@ export function makeStage(hands) {
       setText(bars[j].value, last ? last.grad[j].text : "-");
       set(bars[j].value, { class: model.at < sizes.length ? "strong" : answer.same ? "strong right" : "strong wrong" });
       setText(bars[j].wanted, text("toy.wanted", { value: answer.full[j].text }));
+      const rival = model.rival?.parts[Math.min(model.at, sizes.length) - 1];
+      setText(bars[j].rival, rival ? text("toy.rival", { value: rival.grad[j].text }) : "");
     });
     if (!hands) plain.forEach((cell, i) => setText(cell, shortest(model.x[i])));
     latest = { model, full, top: goal.top };

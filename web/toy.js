@@ -1,7 +1,8 @@
 // The first screen: cut six rows into micro-batches, guess the gradient, and play.
 import { ask, courseToy, tensor } from "./calls.js";
-import { choices, fillTable, make, numberField, patch, set, setText, shape } from "./elements.js";
-import { bitsOf, fits32, formatBytes, joinBits, joinTexts, parseNumber, shortest, valueOf } from "./numbers.js";
+import { choices, make, numberField, patch, set, setText, shape } from "./elements.js";
+import { bitsOf, fits32, formatBytes, joinBits, parseNumber, shortest, valueOf } from "./numbers.js";
+import { makeRace, showRace } from "./race.js";
 import { makeStage } from "./stage.js";
 import { change, endGesture, now, play as show } from "./store.js";
 import { text } from "./texts.js";
@@ -148,6 +149,9 @@ export function build(section) {
   const memoryWords = make("p", { class: "quiet", id: "memory-words" });
   const weights = [0, 1, 2].map((i) => cellField("w", i, text("toy.weight", { number: i + 1 })));
   const checked = make("p", { class: "quiet", id: "badge" });
+  const memoryFigure = make("figure", {}, make("figcaption", { class: "quiet" }, text("toy.memory")), memory, memoryWords);
+  const { race, track, raceWords } = makeRace();
+  const rivals = choices(text("toy.compare"), [text("toy.compareNone"), ...text("toy.scalingsShort")], (i) => change({ toy: { compare: i - 1 } }));
   const reset = make("button", { type: "button", id: "reset-toy", onclick: startAnew }, text("reset"));
   const guessing = make("div", { class: "group", id: "guessing" }, make("span", { class: "quiet" }, text("toy.guess")), guesses);
   section.append(
@@ -159,9 +163,10 @@ export function build(section) {
     stage.element,
     make("div", { class: "result" },
       make("div", { class: "words" }, words, guessing, bits),
-      make("div", { class: "more" }, make("span", { class: "number" }, "w ="), ...weights, reset, checked),
-      make("figure", {}, make("figcaption", { class: "quiet" }, text("toy.memory")), memory, memoryWords)));
-  view = { stage, presets, scaling, guesses, guessing, time, play, words, bits, memory, memoryWords, weights, checked };
+      make("div", { class: "more" }, make("span", { class: "group" }, make("span", { class: "number" }, "w ="), ...weights),
+        make("span", { class: "group" }, make("span", { class: "quiet" }, text("toy.compare")), rivals), reset, checked),
+      memoryFigure, race));
+  view = { stage, presets, scaling, guesses, guessing, time, play, words, bits, memory, memoryWords, memoryFigure, race, track, raceWords, rivals, weights, checked };
   addEventListener("resize", () => { if (now().part === "toy") update(now()); });
   checkBits();
 }
@@ -170,10 +175,12 @@ export function update(state) {
   const { toy } = state;
   const { x, w } = numbersOf(toy);
   const answer = gradientsOf(toy);
-  const model = { x, sizes: toy.cuts, divide: toy.divide, at: toy.at, guess: toy.guess, reveal: false, playing: playing(), growth };
+  const model = { x, sizes: toy.cuts, divide: toy.divide, at: toy.at, guess: toy.guess, reveal: false, playing: playing(), growth,
+    rival: toy.compare >= 0 ? gradientsOf({ ...toy, divide: toy.compare }) : null };
   view.stage.draw(model, answer, highest(toy, answer));
   view.presets.choose(PRESETS.findIndex((sizes) => String(sizes) === String(toy.cuts)));
   view.scaling.choose(toy.divide);
+  view.rivals.choose(toy.compare + 1);
   view.guesses.choose(GUESSES.indexOf(toy.guess));
   set(view.time, { max: toy.cuts.length, "aria-valuetext": text("toy.timeValue", { at: toy.at, n: toy.cuts.length }) });
   view.time.value = toy.at;
@@ -189,7 +196,10 @@ export function update(state) {
   showWords(toy, answer, done);
   set(view.guessing, { hidden: toy.at > 0 || toy.cuts.length === 1 });
   setText(view.bits, done && answer.same ? text("toy.bits", { bits: joinBits(answer.sum) }) : "");
-  showMemory(toy);
+  set(view.memoryFigure, { hidden: toy.compare >= 0 });
+  set(view.race, { hidden: toy.compare < 0 });
+  if (toy.compare < 0) showMemory(toy);
+  else showRace(view.track, view.raceWords, { ...toy, x });
 }
 
 function showWords(toy, answer, done) {
@@ -236,5 +246,4 @@ function checkBits() {
   const same = joinBits(once.full) === theirs("full batch") && joinBits(once.sum) === theirs("sum of the micro-batches") &&
     joinBits(divided.sum) === theirs("w.grad");
   setText(view.checked, text(same ? "toy.checked" : "toy.notChecked", { mine: joinBits(once.full), theirs: theirs("full batch") }));
-  void fillTable, joinTexts;
 }
