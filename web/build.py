@@ -77,6 +77,12 @@ def bundled(entry):
     return '"use strict";\n' + "".join(scripts.values())
 
 
+def shortened(text):
+    """Returns JavaScript or CSS without indentation and without lines that are only a comment."""
+    lines = [line.strip() for line in re.sub(r"^\s*/\*.*?\*/\s*$", "", text, flags=re.M | re.S).splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
+
+
 def packed(data):
     return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
 
@@ -118,8 +124,8 @@ def main():
     parts = {
         "hash": hash_of(page_sources()),
         "short": hash_of(page_sources())[:12],
-        "style": "".join((ROOT / "web" / name).read_text(encoding="utf-8") for name in STYLES),
-        "script": bundled("main"),
+        "style": "".join(shortened((ROOT / "web" / name).read_text(encoding="utf-8")) for name in STYLES),
+        "script": shortened(bundled("main")),
         "engine_script": (engine / "engine.js").read_text(encoding="utf-8"),
         "engine": packed((engine / "engine.wasm").read_bytes()),
         "recorded": packed(json.dumps(lessons(programs), ensure_ascii=False, separators=(",", ":")).encode()),
