@@ -17,10 +17,12 @@ const PRESETS = [[8, 1], [64, 1], [16, 4], [4, 16], [512, 1]]; // size and count
 // ---- the engine's draws: the longest list of each seed and size is kept ----
 
 const drawn = new Map();
+const MOST_KEPT = 100;
 
 function drawsOf(seed, size, draws) {
   const key = `${seed} ${size}`;
   if (!drawn.has(key) || drawn.get(key).points.length < draws) {
+    if (drawn.size >= MOST_KEPT) drawn.clear();
     const { full, points } = ask("noise", seed, size, drawsToAsk(draws));
     drawn.set(key, { full: full.map(valueOf), points: points.map((point) => point.map(valueOf)) });
   }
@@ -178,8 +180,12 @@ function powerControl(name, most, onvalue) {
   return { element, put };
 }
 
-function legend() {
-  const sign = (kind, sample, key) => make("span", {}, make("span", { class: `sign ${kind}`, "aria-hidden": "true" }, sample), ` ${text(key)}`);
+const sign = (kind, sample, key) =>
+  make("span", {}, make("span", { class: kind, "aria-hidden": "true" }, sample), ` ${text(key)}`);
+
+const plotLegend = () => make("span", { class: "legend quiet" }, sign("thrown", "●", "noise.legendOne"), sign("micro-batch", "◆", "noise.legendMany"));
+
+function planeLegend() {
   const micro = sign("micro-batch", "○", "noise.legendMicro");
   const outside = sign("outside", "▲", "noise.legendOutside");
   const element = make("figcaption", { class: "legend quiet" }, sign("full-gradient", "◎", "noise.legendFull"),
@@ -188,7 +194,7 @@ function legend() {
 }
 
 export function build(section) {
-  const plane = makePlane(), plot = makePlot(), signs = legend();
+  const plane = makePlane(), plot = makePlot(), signs = planeLegend();
   const size = powerControl("size", ITEMS, (value, name) => choose(value, now().noise.count, name));
   const count = powerControl("count", MOST_COUNT, (value, name) => choose(now().noise.size, value, name));
   const seed = numberField({ id: "noise-seed", "aria-label": text("noise.seed"), inputmode: "numeric" },
@@ -204,14 +210,14 @@ export function build(section) {
   const lead = make("p", { id: "noise-lead", class: "lead" }), words = make("p", { id: "noise-words", role: "status" });
   const pair = make("p", { id: "noise-pair", role: "status" }), lawWords = make("p", { id: "law-words" });
   section.append(
-    make("div", { class: "bar" }, make("h2", {}, text("noise.title")), lead),
+    make("h2", {}, text("noise.title")), lead,
     make("div", { class: "bar controls" }, button, size.element, count.element,
       make("div", { class: "group" }, make("span", { class: "quiet" }, text("noise.presets")), presets),
-      make("div", { class: "group" }, make("label", { for: "noise-seed" }, text("noise.seed")), seed), near, restart),
+      make("div", { class: "group" }, make("label", { for: "noise-seed" }, text("noise.seed")), seed), restart),
     make("div", { class: "pictures" },
-      make("figure", { class: "cloud" }, plane.element, signs.element),
+      make("figure", { class: "cloud" }, plane.element, make("div", { class: "under" }, signs.element, near)),
       make("div", { class: "measured" }, words, pair,
-        make("figure", {}, make("figcaption", {}, text("noise.plotTitle")), plot.element),
+        make("figure", { class: "found" }, make("figcaption", {}, text("noise.plotTitle"), plotLegend()), plot.element),
         make("div", { class: "bar" }, law, lawWords),
         make("p", { class: "quiet note-small" }, text("noise.note")))));
   view = { section, plane, plot, signs, size, count, seed, presets, button, near, restart, law, lead, words, pair, lawWords };
@@ -270,7 +276,7 @@ function showLaw(noise, dots) {
   const isShown = dots.length > 0 && (noise.law === 1 || isLawFound(dots));
   const atOne = isShown ? spreadAtOne(dots) : null, slope = slopeOf(dots);
   view.plot.draw({ dots, size: noise.size, count: noise.count, atOne });
-  set(view.law, { "aria-pressed": String(isShown), disabled: !dots.length || isLawFound(dots) });
+  set(view.law, { "aria-pressed": String(isShown), disabled: !dots.length, hidden: isLawFound(dots) });
   const lines = [];
   if (!dots.length) lines.push(text("noise.lawNone"));
   else if (!isShown) lines.push(text("noise.lawHidden"));

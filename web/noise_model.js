@@ -34,7 +34,7 @@ export function spreadOf(means, full) {
   return Math.sqrt(means.reduce((sum, mean) => sum + distance(mean, full) ** 2, 0) / means.length);
 }
 
-export const spreadText = (spread) => String(Number(spread.toPrecision(3)));
+export const spreadText = (spread) => spread.toPrecision(3);
 
 // ---- the throws of each setting that the learner tried: a list of [size, count, thrown, spread] ----
 
@@ -85,7 +85,7 @@ export function pairOf(dots, size, count) {
 // Returns the key of the sentence that leads the learner on, and its values.
 export function nextStep({ size, count, thrown }, dots) {
   const needed = throwsForDot(count);
-  if (isLawFound(dots)) return { key: "law" };
+  if (isLawFound(dots)) return { key: slopeOf(dots) === null ? "places" : "law" };
   if (thrown === 0 && !dots.length) return { key: "begin" };
   if (thrown < needed) return { key: thrown ? "more" : "hold", values: { needed } };
   const singles = dots.filter((dot) => dot.count === 1);
@@ -99,15 +99,15 @@ export function nextStep({ size, count, thrown }, dots) {
 
 // ---- places in the pictures ----
 
-// Returns where a point lies in a square picture, with `middle` in its middle. A point outside is put onto the edge, with the
-// direction in degrees in which it lies.
-export function placeIn([x, y], middle, reach, side, margin = 9) {
-  const [right, up] = [(x - middle[0]) / reach, (y - middle[1]) / reach];
-  const far = Math.max(Math.abs(right), Math.abs(up)), outside = far > 1;
-  const scale = outside ? (1 - 2 * margin / side) / far : 1;
+// Returns where a point lies in a picture of this width and height, with `middle` in its middle and `scale` pixels per unit. A point
+// outside is put onto the edge, in its direction, and `angle` is this direction in degrees.
+export function placeIn([x, y], middle, scale, [width, height], margin = 9) {
+  const right = (x - middle[0]) * scale, down = (middle[1] - y) * scale;
+  const outside = Math.abs(right) > width / 2 || Math.abs(down) > height / 2;
+  const shrink = outside ? Math.min((width / 2 - margin) / Math.abs(right), (height / 2 - margin) / Math.abs(down)) : 1;
   return {
-    x: side / 2 * (1 + right * scale), y: side / 2 * (1 - up * scale), outside,
-    angle: outside ? Math.atan2(-up, right) * 180 / Math.PI : 0,
+    x: width / 2 + right * shrink, y: height / 2 + down * shrink, outside,
+    angle: outside ? Math.atan2(down, right) * 180 / Math.PI : 0,
   };
 }
 

@@ -3,16 +3,16 @@ import { patch, set, setText, shape } from "./elements.js";
 import { placeIn, ticksOf } from "./noise_model.js";
 import { text } from "./texts.js";
 
-const SIDE = 480;
-const FRAMES = [{ reach: 5, step: 1 }, { reach: 0.5, step: 0.1 }]; // usual, and zoomed in
+const WIDTH = 580, HEIGHT = 480;
+const FRAMES = [{ scale: 48, step: 1 }, { scale: 480, step: 0.1 }]; // pixels per unit: usual, and zoomed in
 const MOST_HEADS = 16; // arrows of a path with more parts are too short for heads
 
-const around = (value) => Math.max(0, Math.min(SIDE, value));
+const within = (value, most) => Math.max(0, Math.min(most, value));
 
 // Returns the two strokes of an arrow's head at the end of a line, in pixels.
 function headOf(from, to) {
   const length = Math.hypot(to.x - from.x, to.y - from.y);
-  if (length < 3) return "";
+  if (length < 7) return "";
   const size = Math.min(11, 0.45 * length), [ux, uy] = [(to.x - from.x) / length, (to.y - from.y) / length];
   const stroke = (side) => `M${to.x} ${to.y}L${to.x - size * (ux + side * 0.5 * uy)} ${to.y - size * (uy - side * 0.5 * ux)}`;
   return stroke(1) + stroke(-1);
@@ -30,55 +30,48 @@ function partOf(path, u) {
 }
 
 export function makePlane() {
-  const clip = shape("clipPath", { id: "plane-clip" }, shape("rect", { width: SIDE, height: SIDE }));
+  const middle = { cx: WIDTH / 2, cy: HEIGHT / 2 };
+  const clip = shape("clipPath", { id: "plane-clip" }, shape("rect", { width: WIDTH, height: HEIGHT }));
   const across = shape("line", { class: "axis" }), up = shape("line", { class: "axis" });
   const ticks = shape("g", { class: "ticks" }), micro = shape("g"), points = shape("g");
-  const spread = shape("circle", { class: "spread" });
-  const full = shape("g", { class: "full-gradient" }, shape("circle", { r: 9 }), shape("circle", { r: 2.5 }));
+  const halo = shape("circle", { class: "halo", ...middle }), spread = shape("circle", { class: "spread", ...middle });
+  const full = [["halo", 9], ["full-gradient", 9], ["full-gradient", 2.5]].map(([kind, r]) => shape("circle", { class: kind, r, ...middle }));
   const walk = shape("polyline", { class: "walk" }), heads = shape("path", { class: "walk" }), latest = shape("circle", { class: "latest", r: 6 });
-  const names = [shape("text", { x: SIDE - 6, "text-anchor": "end" }, text("noise.horizontal")), shape("text", {}, text("noise.vertical"))];
-  const element = shape("svg", { class: "plane", id: "plane", viewBox: `0 0 ${SIDE} ${SIDE}`, role: "img" }, shape("defs", {}, clip),
-    shape("rect", { class: "frame", x: 0.5, y: 0.5, width: SIDE - 1, height: SIDE - 1 }),
-    shape("g", { "clip-path": "url(#plane-clip)" }, across, up, ticks, ...names, micro, points, spread, full, walk, heads, latest));
+  const names = [shape("text", { x: WIDTH - 7, "text-anchor": "end" }, text("noise.horizontal")), shape("text", { y: 17 }, text("noise.vertical"))];
+  const element = shape("svg", { class: "plane", id: "plane", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" }, shape("defs", {}, clip),
+    shape("rect", { class: "frame", x: 0.5, y: 0.5, width: WIDTH - 1, height: HEIGHT - 1 }),
+    shape("g", { "clip-path": "url(#plane-clip)" }, across, up, micro, points, halo, spread, ...full, ticks, ...names, walk, heads, latest));
 
-  function drawAxes(middle, { reach, step }, zero) {
-    const [axisX, axisY] = [around(zero.x), around(zero.y)];
-    set(across, { x1: 0, x2: SIDE, y1: axisY, y2: axisY });
-    set(up, { y1: 0, y2: SIDE, x1: axisX, x2: axisX });
-    const scale = SIDE / 2 / reach, under = Math.min(axisY + 16, SIDE - 6);
-    const toRight = axisX < SIDE - 40;
-    const marks = [0, 1].flatMap((axis) => ticksOf(middle[axis], reach, step).map((value) => ({ axis, value })));
+  function drawAxes(middle, { scale, step }, place) {
+    const zero = place([0, 0]), axisX = within(zero.x, WIDTH), axisY = within(zero.y, HEIGHT);
+    set(across, { x1: 0, x2: WIDTH, y1: axisY, y2: axisY });
+    set(up, { y1: 0, y2: HEIGHT, x1: axisX, x2: axisX });
+    const isLow = axisY > HEIGHT - 40, isRight = axisX > WIDTH - 40;
+    const marks = [WIDTH, HEIGHT].flatMap((size, axis) => ticksOf(middle[axis], size / 2 / scale, step).map((value) => ({ axis, value })));
     patch(ticks, marks, ({ axis, value }) => `${axis} ${value}`, () => shape("g", {}, shape("line"), shape("text")), (mark, { axis, value }) => {
-      const place = axis === 0 ? SIDE / 2 + (value - middle[0]) * scale : SIDE / 2 - (value - middle[1]) * scale;
-      const [line, words] = mark.children, long = Math.round(value / step) % 2 === 0;
-      const nearEdge = place < 12 || place > SIDE - 12;
+      const [line, words] = mark.children, { x, y } = place(axis === 0 ? [value, 0] : [0, value]);
       if (axis === 0) {
-        set(line, { x1: place, x2: place, y1: axisY - 4, y2: axisY + 4 });
-        set(words, { x: place, y: under, "text-anchor": "middle" });
+        set(line, { x1: x, x2: x, y1: axisY - 4, y2: axisY + 4 });
+        set(words, { x: value === 0 ? x - 9 : x, y: isLow ? axisY - 9 : axisY + 18, "text-anchor": "middle" });
       } else {
-        set(line, { y1: place, y2: place, x1: axisX - 4, x2: axisX + 4 });
-        set(words, { x: toRight ? axisX + 8 : axisX - 8, y: place + 4, "text-anchor": toRight ? "start" : "end" });
+        set(line, { y1: y, y2: y, x1: axisX - 4, x2: axisX + 4 });
+        set(words, { x: isRight ? axisX - 9 : axisX + 9, y: y + 5, "text-anchor": isRight ? "end" : "start" });
       }
-      const isZero = value === 0, isHidden = !long || nearEdge || (isZero && axis === 1);
-      if (isZero && axis === 0) set(words, { x: place - 9 });
-      setText(words, isHidden ? "" : String(value).replace("-", "\u2212"));
+      const isLong = Math.round(value / step) % 2 === 0, nearEdge = axis === 0 ? x < 12 || x > WIDTH - 12 : y < 30 || y > HEIGHT - 30;
+      setText(words, isLong && !nearEdge && (axis === 0 || value !== 0) ? String(value).replace("-", "\u2212") : "");
     });
-    set(names[0], { y: axisY > SIDE - 40 ? axisY - 8 : axisY + 34 });
-    set(names[1], toRight ? { x: axisX + 8, y: 16, "text-anchor": "start" } : { x: axisX - 8, y: 16, "text-anchor": "end" });
+    set(names[0], { y: isLow ? axisY - 28 : axisY + 38 });
+    set(names[1], axisX < WIDTH - 200 ? { x: axisX + 9, "text-anchor": "start" } : { x: axisX - 9, "text-anchor": "end" });
   }
 
   // Shows {full, means, last, spread, near, u, label}. `last` is the last throw, and `u` says which share of its path is drawn.
+  // Returns how many points lie outside the frame.
   function draw(model) {
     const frame = FRAMES[model.near], middle = model.full;
-    const place = (point) => {
-      const scale = SIDE / 2 / frame.reach;
-      return { x: SIDE / 2 + (point[0] - middle[0]) * scale, y: SIDE / 2 - (point[1] - middle[1]) * scale };
-    };
-    drawAxes(middle, frame, place([0, 0]));
-    const center = place(middle);
-    set(full, { transform: `translate(${center.x} ${center.y})` });
-    set(spread, { cx: center.x, cy: center.y, r: (model.spread ?? 0) * SIDE / 2 / frame.reach, visibility: model.spread ? "visible" : "hidden" });
-    const places = model.means.map((mean, index) => ({ index, ...placeIn(mean, middle, frame.reach, SIDE) }));
+    const place = ([x, y]) => ({ x: WIDTH / 2 + (x - middle[0]) * frame.scale, y: HEIGHT / 2 - (y - middle[1]) * frame.scale });
+    drawAxes(middle, frame, place);
+    for (const ring of [spread, halo]) set(ring, { r: (model.spread ?? 0) * frame.scale, visibility: model.means.length > 1 ? "visible" : "hidden" });
+    const places = model.means.map((mean, index) => ({ index, ...placeIn(mean, middle, frame.scale, [WIDTH, HEIGHT]) }));
     const landed = model.u < 1 ? places.slice(0, -1) : places;
     patch(points, landed, ({ index, outside }) => `${index}${outside}`,
       ({ outside }) => outside ? shape("path", { class: "outside", d: "M7 0L-5 -5L-5 5Z" }) : shape("circle", { class: "thrown", r: 4 }),

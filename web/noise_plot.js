@@ -19,12 +19,19 @@ function grid() {
   const lines = [shape("rect", { class: "frame", x: LEFT, y: TOP, width: RIGHT - LEFT, height: BOTTOM - TOP })];
   for (const items of ITEM_TICKS) lines.push(
     shape("line", { class: "grid", x1: across(items), x2: across(items), y1: TOP, y2: BOTTOM }),
-    shape("text", { x: across(items), y: BOTTOM + 16, "text-anchor": "middle" }, String(items)));
+    shape("text", { class: ITEM_TICKS.indexOf(items) % 2 ? "dense" : "", x: across(items), y: BOTTOM + 16, "text-anchor": "middle" }, String(items)));
   for (const spread of SPREAD_TICKS) lines.push(
     shape("line", { class: "grid", x1: LEFT, x2: RIGHT, y1: down(spread), y2: down(spread) }),
     shape("text", { x: LEFT - 6, y: down(spread) + 4, "text-anchor": "end" }, String(spread)));
   return [...lines, shape("text", { x: RIGHT, y: BOTTOM + 32, "text-anchor": "end" }, text("noise.plotAcross")),
     shape("text", { x: LEFT + 6, y: TOP + 16 }, text("noise.plotUp"))];
+}
+
+// The name of an accumulated dot is above it, and that of a single batch is below, so that equal dots can be read.
+function placeOfName(x, many, row) {
+  if (many && x < RIGHT - 75) return { x: 8, y: -7 - 14 * row, "text-anchor": "start" };
+  const isLeft = x < LEFT + 30;
+  return { x: isLeft ? 4 : -8, y: 19 + 14 * row, "text-anchor": isLeft ? "start" : "end" };
 }
 
 export function makePlot() {
@@ -39,15 +46,15 @@ export function makePlot() {
       set(law, { x1: across(ends[0]), y1: down(atOne), x2: across(ends[1]), y2: down(atOne / Math.sqrt(ends[1])) });
     }
     const placed = dots.map((dot, i) => {
-      const many = dot.count > 1, sameSide = dots.slice(0, i).filter((one) => one.items === dot.items && one.count > 1 === many).length;
-      return { ...dot, many, row: sameSide };
+      const many = dot.count > 1, before = dots.slice(0, i).filter((one) => one.items === dot.items && one.count > 1 === many);
+      return { ...dot, many, row: before.length };
     });
     patch(marks, placed, nameOf, makeDot, (mark, { items, spread, many, row, ...dot }) => {
       set(mark, {
         transform: `translate(${across(items)} ${down(spread)})`,
         class: `dot ${many ? "many" : "one"}${dot.size === size && dot.count === count ? " now" : ""}`,
       });
-      set(mark.lastChild, many ? { x: 8, y: -7 - 14 * row, "text-anchor": "start" } : { x: -8, y: 16 + 14 * row, "text-anchor": "end" });
+      set(mark.lastChild, placeOfName(across(items), many, row));
     });
     const words = dots.map((dot) => text("noise.plotDot", { name: nameOf(dot), spread: spreadText(dot.spread) })).join("; ");
     set(element, { "aria-label": text("noise.plot", { dots: words || text("noise.plotEmpty") }) });
