@@ -183,7 +183,8 @@ function powerControl(name, most, onvalue) {
 const sign = (kind, sample, key) =>
   make("span", {}, make("span", { class: kind, "aria-hidden": "true" }, sample), ` ${text(key)}`);
 
-const plotLegend = () => make("span", { class: "legend quiet" }, sign("thrown", "●", "noise.legendOne"), sign("micro-batch", "◆", "noise.legendMany"));
+const plotLegend = () => make("span", { class: "legend quiet" },
+  sign("thrown", "●", "noise.legendOne"), sign("micro-batch", "◆", "noise.legendMany"));
 
 function planeLegend() {
   const micro = sign("micro-batch", "○", "noise.legendMicro");
@@ -202,11 +203,11 @@ export function build(section) {
   const presets = choices(text("noise.presets"), PRESETS.map(([items, parts]) => nameOf({ size: items, count: parts })),
     (i) => choose(...PRESETS[i]));
   const button = make("button", { type: "button", id: "throw", class: "key", "aria-keyshortcuts": "Space" }, text("noise.throw"));
-  const near = make("button", { type: "button", id: "near", onclick: () => change({ noise: { near: 1 - now().noise.near } }) }, text("noise.near"));
-  const restart = make("button", {
-    type: "button", id: "restart-noise", onclick: () => change({ noise: { thrown: 0, found: [], law: 0 } }),
-  }, text("noise.restart"));
-  const law = make("button", { type: "button", id: "law", onclick: () => change({ noise: { law: 1 - now().noise.law } }) }, text("noise.showLaw"));
+  const action = (id, words, patchOf) =>
+    make("button", { type: "button", id, onclick: () => change({ noise: patchOf(now().noise) }) }, text(words));
+  const near = action("near", "noise.near", (noise) => ({ near: 1 - noise.near }));
+  const restart = action("restart-noise", "noise.restart", () => ({ thrown: 0, found: [], law: 0 }));
+  const law = action("law", "noise.showLaw", (noise) => ({ law: 1 - noise.law }));
   const lead = make("p", { id: "noise-lead", class: "lead" }), words = make("p", { id: "noise-words", role: "status" });
   const pair = make("p", { id: "noise-pair", role: "status" }), lawWords = make("p", { id: "law-words" });
   section.append(
@@ -256,7 +257,8 @@ function showWords(noise, { spread }, outside, dots) {
   const { key, values } = nextStep(noise, dots);
   setText(view.lead, text(`noise.${key}`, values));
   const what = whatOf(noise), n = noise.thrown;
-  const lines = [n === 0 ? text("noise.none", { what }) : text(n === 1 ? "noise.once" : "noise.measured", { n, what, spread: spreadText(spread) })];
+  const lines = n === 0 ? [text("noise.none", { what })]
+    : [text(n === 1 ? "noise.once" : "noise.measured", { n, what, spread: spreadText(spread) })];
   if (outside) lines.push(text("noise.outside", { n: outside }));
   if (n >= mostThrows(noise.count)) lines.push(text("noise.limit"));
   setText(view.words, lines.join(" "));

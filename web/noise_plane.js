@@ -35,12 +35,18 @@ export function makePlane() {
   const across = shape("line", { class: "axis" }), up = shape("line", { class: "axis" });
   const ticks = shape("g", { class: "ticks" }), micro = shape("g"), points = shape("g");
   const halo = shape("circle", { class: "halo", ...middle }), spread = shape("circle", { class: "spread", ...middle });
-  const full = [["halo", 9], ["full-gradient", 9], ["full-gradient", 2.5]].map(([kind, r]) => shape("circle", { class: kind, r, ...middle }));
-  const walk = shape("polyline", { class: "walk" }), heads = shape("path", { class: "walk" }), latest = shape("circle", { class: "latest", r: 6 });
-  const names = [shape("text", { x: WIDTH - 7, "text-anchor": "end" }, text("noise.horizontal")), shape("text", { y: 17 }, text("noise.vertical"))];
+  const full = [["halo", 9], ["full-gradient", 9], ["full-gradient", 2.5]]
+    .map(([kind, r]) => shape("circle", { class: kind, r, ...middle }));
+  const walk = shape("polyline", { class: "walk" }), heads = shape("path", { class: "walk" });
+  const latest = shape("circle", { class: "latest", r: 6 });
+  const names = [
+    shape("text", { x: WIDTH - 7, "text-anchor": "end" }, text("noise.horizontal")),
+    shape("text", { y: 17 }, text("noise.vertical")),
+  ];
   const element = shape("svg", { class: "plane", id: "plane", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" }, shape("defs", {}, clip),
     shape("rect", { class: "frame", x: 0.5, y: 0.5, width: WIDTH - 1, height: HEIGHT - 1 }),
-    shape("g", { "clip-path": "url(#plane-clip)" }, across, up, micro, points, halo, spread, ...full, ticks, ...names, walk, heads, latest));
+    shape("g", { "clip-path": "url(#plane-clip)" },
+      across, up, micro, points, halo, spread, ...full, ticks, ...names, walk, heads, latest));
 
   function drawAxes(middle, { scale, step }, place) {
     const zero = place([0, 0]), axisX = within(zero.x, WIDTH), axisY = within(zero.y, HEIGHT);
@@ -48,7 +54,8 @@ export function makePlane() {
     set(up, { y1: 0, y2: HEIGHT, x1: axisX, x2: axisX });
     const isLow = axisY > HEIGHT - 40, isRight = axisX > WIDTH - 40;
     const marks = [WIDTH, HEIGHT].flatMap((size, axis) => ticksOf(middle[axis], size / 2 / scale, step).map((value) => ({ axis, value })));
-    patch(ticks, marks, ({ axis, value }) => `${axis} ${value}`, () => shape("g", {}, shape("line"), shape("text")), (mark, { axis, value }) => {
+    const makeTick = () => shape("g", {}, shape("line"), shape("text"));
+    patch(ticks, marks, ({ axis, value }) => `${axis} ${value}`, makeTick, (mark, { axis, value }) => {
       const [line, words] = mark.children, { x, y } = place(axis === 0 ? [value, 0] : [0, value]);
       if (axis === 0) {
         set(line, { x1: x, x2: x, y1: axisY - 4, y2: axisY + 4 });
@@ -70,15 +77,19 @@ export function makePlane() {
     const frame = FRAMES[model.near], middle = model.full;
     const place = ([x, y]) => ({ x: WIDTH / 2 + (x - middle[0]) * frame.scale, y: HEIGHT / 2 - (y - middle[1]) * frame.scale });
     drawAxes(middle, frame, place);
-    for (const ring of [spread, halo]) set(ring, { r: (model.spread ?? 0) * frame.scale, visibility: model.means.length > 1 ? "visible" : "hidden" });
+    const visibility = model.means.length > 1 ? "visible" : "hidden";
+    for (const ring of [spread, halo]) set(ring, { r: (model.spread ?? 0) * frame.scale, visibility });
     const places = model.means.map((mean, index) => ({ index, ...placeIn(mean, middle, frame.scale, [WIDTH, HEIGHT]) }));
     const landed = model.u < 1 ? places.slice(0, -1) : places;
-    patch(points, landed, ({ index, outside }) => `${index}${outside}`,
-      ({ outside }) => outside ? shape("path", { class: "outside", d: "M7 0L-5 -5L-5 5Z" }) : shape("circle", { class: "thrown", r: 4 }),
-      (mark, { x, y, outside, angle }) => set(mark, outside ? { transform: `translate(${x} ${y}) rotate(${angle})` } : { cx: x, cy: y }));
+    patch(points, landed, ({ index, x, y }) => `${index} ${x} ${y}`, makePoint); // a point never moves, so it needs no update
     drawLast(model, place);
     set(element, { "aria-label": model.label });
     return places.filter(({ outside }) => outside).length;
+  }
+
+  function makePoint({ x, y, outside, angle }) {
+    if (outside) return shape("path", { class: "outside", d: "M7 0L-5 -5L-5 5Z", transform: `translate(${x} ${y}) rotate(${angle})` });
+    return shape("circle", { class: "thrown", r: 4, cx: x, cy: y });
   }
 
   function drawLast({ last, u }, place) {

@@ -17,9 +17,11 @@ export const nameOf = ({ size, count }) => count === 1 ? String(size) : `${count
 
 function grid() {
   const lines = [shape("rect", { class: "frame", x: LEFT, y: TOP, width: RIGHT - LEFT, height: BOTTOM - TOP })];
-  for (const items of ITEM_TICKS) lines.push(
-    shape("line", { class: "grid", x1: across(items), x2: across(items), y1: TOP, y2: BOTTOM }),
-    shape("text", { class: ITEM_TICKS.indexOf(items) % 2 ? "dense" : "", x: across(items), y: BOTTOM + 16, "text-anchor": "middle" }, String(items)));
+  ITEM_TICKS.forEach((items, i) => {
+    const x = across(items);
+    lines.push(shape("line", { class: "grid", x1: x, x2: x, y1: TOP, y2: BOTTOM }),
+      shape("text", { class: i % 2 ? "dense" : "", x, y: BOTTOM + 16, "text-anchor": "middle" }, String(items)));
+  });
   for (const spread of SPREAD_TICKS) lines.push(
     shape("line", { class: "grid", x1: LEFT, x2: RIGHT, y1: down(spread), y2: down(spread) }),
     shape("text", { x: LEFT - 6, y: down(spread) + 4, "text-anchor": "end" }, String(spread)));

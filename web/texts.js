@@ -129,7 +129,7 @@ const TEXTS = {
     legendMicro: "its micro-batches",
     legendSpread: "distance",
     legendOutside: "outside",
-    plotTitle: "Distance from the full gradient against items in a throw",
+    plotTitle: "Distance against items in a throw",
     plotAcross: "b × N, items in a throw",
     plotUp: "distance",
     plot: "Distance against b × N, both axes logarithmic. {dots}",
@@ -142,8 +142,8 @@ const TEXTS = {
     lawHidden: "Do you see the law? Leave four dots, or press the button.",
     lawLine: "Line: distance = {spread} / √(b × N), slope −1/2.",
     lawSlope: "The dots have slope {slope}.",
-    note: "A micro-batch is drawn with replacement from 512 items, so even batches of 512 scatter. A seed gives 512 items and their draws, " +
-      "always the same.",
+    note: "A micro-batch is drawn with replacement from 512 items, so even batches of 512 scatter. A seed gives 512 items and their " +
+      "draws, always the same.",
   },
   // ---- lessons ----
   lessons: {

@@ -2,8 +2,10 @@
 import assert from "node:assert";
 import test from "node:test";
 
-import { dotsOf, drawsToAsk, exponentOf, isLawFound, meansOf, mostThrows, nextStep, pairOf, placeIn } from "../../web/noise_model.js";
-import { slopeOf, spreadAtOne, spreadOf, spreadText, thrownBefore, throwAt, throwsForDot, ticksOf, withEntry } from "../../web/noise_model.js";
+import {
+  dotsOf, drawsToAsk, exponentOf, isLawFound, meansOf, mostThrows, nextStep, pairOf, placeIn, slopeOf, spreadAtOne, spreadOf, spreadText,
+  thrownBefore, throwAt, throwsForDot, ticksOf, withEntry,
+} from "../../web/noise_model.js";
 import { START, linkOf, patched, readCode, readLink } from "../../web/state.js";
 
 const POINTS = [[1, 2], [3, -2], [5, 0], [-1, 4], [0, 0]];
@@ -11,7 +13,8 @@ const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`);
 const setting = (size, count, thrown = 0) => ({ size, count, thrown });
 
 // Dots that lie exactly on the law with a spread of 4 at one item.
-const lawful = (...settings) => settings.map(([size, count]) => ({ size, count, items: size * count, spread: 4 / Math.sqrt(size * count) }));
+const lawful = (...settings) => settings.map(([size, count]) =>
+  ({ size, count, items: size * count, spread: 4 / Math.sqrt(size * count) }));
 
 test("throwAt: lays the divided gradients tip to tail, and ends in their mean", () => {
   const { micro, path, mean } = throwAt(POINTS, 2, 1);

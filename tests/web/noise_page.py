@@ -67,7 +67,8 @@ def dots(page):
 
 
 def sized(driver, width, height):
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
 def test_noise_is_thrown_by_mouse(driver, given):
@@ -134,7 +135,8 @@ def test_noise_points_are_where_the_engine_says(driver, given):
     page = Page(driver).open("#part=noise&size=8&thrown=30&seed=5")
     full, means = gradients(page, 5, 8, 1, 30)
     ring = page.js("const e = document.querySelector('#plane .full-gradient'); return [e.cx.baseVal.value, e.cy.baseVal.value]")
-    places = page.js("return [...document.querySelectorAll('#plane .thrown')].map((e) => [e.dataset.key, e.cx.baseVal.value, e.cy.baseVal.value])")
+    places = page.js("""return [...document.querySelectorAll('#plane .thrown')]
+        .map((e) => [e.dataset.key, e.cx.baseVal.value, e.cy.baseVal.value])""")
     for key, x, y in places:
         mean = means[int(re.match(r"\d+", key)[0])]
         assert abs(x - ring[0] - 48 * (mean[0] - full[0])) < 0.01 and abs(ring[1] - y - 48 * (mean[1] - full[1])) < 0.01
@@ -212,7 +214,8 @@ def test_noise_the_law_is_shown_by_four_dots_or_on_request(driver, given):
     assert page.js(visible) and "four times as many items" in page.text("noise-lead").lower()
     slope = float(re.search(r"The dots have slope −([\d.]+)\.", page.text("law-words"))[1])
     assert abs(slope - 0.5) < 0.1, slope
-    line = page.js("const e = document.querySelector('#plot .law'); return ['x1', 'y1', 'x2', 'y2'].map((name) => Number(e.getAttribute(name)))")
+    line = page.js("""const law = document.querySelector('#plot .law');
+        return ['x1', 'y1', 'x2', 'y2'].map((name) => Number(law.getAttribute(name)))""")
     assert abs((line[3] - line[1]) / (line[2] - line[0]) - 0.5) < 1e-3, "both axes have the same scale"
 
 
@@ -239,7 +242,8 @@ def test_noise_undo_and_returning_to_a_setting(driver, given):
 def test_noise_bad_numbers_are_reported_next_to_their_field(driver, given):
     page = Page(driver).open("#part=noise&thrown=20")
     before = page.text("noise-words")
-    for name, bad, least, most in (("size", ("0", "513", "1.5"), 1, 512), ("count", ("0", "65", "1/2"), 1, 64), ("seed", ("-1", "1000001"), 0, 1000000)):
+    for name, bad, least, most in (("size", ("0", "513", "1.5"), 1, 512), ("count", ("0", "65", "1/2"), 1, 64),
+                                   ("seed", ("-1", "1000001"), 0, 1000000)):
         for words in (*bad, "x", ""):
             page.put(f"#noise-{name}", words)
             complaint = page.find(f"#noise-{name}-complaint")
@@ -286,7 +290,8 @@ def test_noise_a_link_and_a_code_bring_back_what_was_seen(driver, given):
     page.find("#near").click()
     page.find("#law").click()
     look = "return ['plane', 'plot', 'noise-words', 'law-words'].map((id) => document.getElementById(id).outerHTML).join()"
-    soon("the end of the flight", lambda: page.js("return getComputedStyle(document.querySelector('#plane .latest')).visibility") == "visible")
+    latest = "return getComputedStyle(document.querySelector('#plane .latest')).visibility"
+    soon("the end of the flight", lambda: page.js(latest) == "visible")
     seen = page.js(look)
     soon("the link", lambda: "law=1" in driver.current_url)
     link = driver.current_url.split("#")[1]
@@ -307,8 +312,8 @@ def test_noise_by_keys_alone(driver, given):
     for _ in range(8):
         page.press(Keys.TAB)
         names.append(page.js("const e = document.activeElement; return e.getAttribute('aria-label') || e.textContent"))
-    assert names == ["b, as a power of two", "b, items in a micro-batch", "N, as a power of two", "N, micro-batches in a throw", "8", "Seed",
-                     "Start again", "Zoom in ×10"], names
+    assert names == ["b, as a power of two", "b, items in a micro-batch", "N, as a power of two", "N, micro-batches in a throw", "8",
+                     "Seed", "Start again", "Zoom in ×10"], names
     preset(page, "8").send_keys(Keys.ARROW_RIGHT)
     assert noise(page)["size"] == 64 and page.js("return document.activeElement.textContent") == "64"
     page.find("#near").send_keys(Keys.SPACE)
@@ -324,15 +329,15 @@ def test_noise_is_one_screen_and_never_sideways(driver, given):
                 page.js("tally.change({ noise: { found: [[8, 1, 40, 1.7], [64, 1, 40, 0.5], [16, 4, 40, 0.6], [512, 1, 40, 0.2]] } })")
                 assert page.js("return document.documentElement.scrollHeight") <= height, (width, link)
                 for selector in ("#noise-lead", "#throw", "#plane", "#noise-words", "#plot", "#law-words"):
-                    box = page.js("const box = document.querySelector(arguments[0]).getBoundingClientRect(); return [box.top, box.bottom]", selector)
-                    assert 0 <= box[0] < box[1] <= height, (width, link, selector, box)
+                    box = page.js("return document.querySelector(arguments[0]).getBoundingClientRect().toJSON()", selector)
+                    assert 0 <= box["top"] < box["bottom"] <= height, (width, link, selector, box)
         for width in (320, 360, 768, 1024):
             sized(driver, width, 740)
             page = Page(driver).open("#part=noise&size=4&count=16&thrown=62&law=1")
             assert page.js("return document.documentElement.scrollWidth") <= width
             if width < 560:
-                small = page.js("""return [...document.querySelectorAll('#noise button, #noise input')].map((e) => e.getBoundingClientRect())
-                    .filter((box) => box.width && (box.width < 44 || box.height < 44)).length""")
+                small = page.js("""return [...document.querySelectorAll('#noise button, #noise input')]
+                    .map((e) => e.getBoundingClientRect()).filter((box) => box.width && (box.width < 44 || box.height < 44)).length""")
                 assert small == 0, f"{small} targets are smaller than 44 pixels"
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
