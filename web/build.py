@@ -67,7 +67,7 @@ def bundled(entry):
         if re.search(r"^export (?!const |function |async function )", source, re.M):
             sys.exit(f"web/{name}.js: only constants and functions can be exported")
         exported = re.findall(r"^export (?:const|function|async function) (\w+)", source, re.M)
-        source = IMPORT.sub(lambda found: f"const {found[1].replace('* as ', '')} = {found[2]}_module;\n", source)
+        source = IMPORT.sub(lambda found: f"const {found[1].replace('* as ', '').replace(' as ', ': ')} = {found[2]}_module;\n", source)
         if re.search(r"^import\b", source, re.M):
             sys.exit(f"web/{name}.js: an import must be one line with a file of this folder")
         source = re.sub(r"^export ", "", source, flags=re.M)
@@ -75,6 +75,12 @@ def bundled(entry):
 
     add(entry)
     return '"use strict";\n' + "".join(scripts.values())
+
+
+def shortened(text):
+    """Returns JavaScript or CSS without indentation and without lines that are only a comment."""
+    lines = [line.strip() for line in re.sub(r"^\s*/\*.*?\*/\s*$", "", text, flags=re.M | re.S).splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
 
 
 def packed(data):
@@ -118,8 +124,8 @@ def main():
     parts = {
         "hash": hash_of(page_sources()),
         "short": hash_of(page_sources())[:12],
-        "style": "".join((ROOT / "web" / name).read_text(encoding="utf-8") for name in STYLES),
-        "script": bundled("main"),
+        "style": "".join(shortened((ROOT / "web" / name).read_text(encoding="utf-8")) for name in STYLES),
+        "script": shortened(bundled("main")),
         "engine_script": (engine / "engine.js").read_text(encoding="utf-8"),
         "engine": packed((engine / "engine.wasm").read_bytes()),
         "recorded": packed(json.dumps(lessons(programs), ensure_ascii=False, separators=(",", ":")).encode()),

@@ -70,6 +70,14 @@ private:
 
 }  // namespace
 
+namespace {
+Tensor scaled(Tensor loss, Divide divide, int rows, int parts, std::int64_t all_rows) {
+    if (divide == Divide::by_parts) return std::move(loss) / parts;
+    if (divide == Divide::by_rows) return std::move(loss) * rows / static_cast<int>(all_rows);
+    return loss;
+}
+}  // namespace
+
 std::string toy(const std::vector<float>& x, const std::vector<float>& w, const std::vector<int>& cuts,
                 Divide divide) {
     const auto rows = static_cast<std::int64_t>(x.size() / 3);
@@ -98,10 +106,8 @@ std::string toy(const std::vector<float>& x, const std::vector<float>& w, const 
     std::int64_t from = 0;
     for (const int size : cuts) {
         const auto forward = [&] {
-            Tensor part = mean(matmul(slice(all, 0, from, from + size), weights));
-            if (divide == Divide::by_parts) return std::move(part) / static_cast<int>(cuts.size());
-            if (divide == Divide::by_rows) return std::move(part) * size / static_cast<int>(rows);
-            return part;
+            return scaled(mean(matmul(slice(all, 0, from, from + size), weights)), divide, size,
+                          static_cast<int>(cuts.size()), rows);
         };
         const Array<float> alone = grad(forward(), {weights}).front();
         const Ledger ledger;
@@ -122,6 +128,30 @@ std::string toy(const std::vector<float>& x, const std::vector<float>& w, const 
            member("sum", numbers(sum)) + "," + member("parts", "[" + parts + "]") + "," +
            member("same", same_bits(sum, full) ? "true" : "false") + "," +
            member("full_peak", std::to_string(full_peak)) + "," + member("peak", std::to_string(peak)) + "}";
+}
+
+std::string race(const std::vector<float>& x, const std::vector<int>& cuts, Divide divide, float rate,
+                 int steps) {
+    const auto rows = static_cast<std::int64_t>(x.size() / 3);
+    if (x.size() % 3 != 0 || std::accumulate(cuts.begin(), cuts.end(), 0) != rows || steps < 1 || steps > 100)
+        throw Error("[race] rows of 3 numbers, cuts for all rows and 1 to 100 steps are needed");
+    const Tensor all = constant(Array<float>({rows, 3}, x));
+    const Tensor target = matmul(all, constant({1.0f, 1.0f, 1.0f}));
+    const Tensor w = parameter({0.0f, 0.0f, 0.0f});
+    std::string track = numbers(w.value());
+    for (int step = 0; step < steps; ++step) {
+        w.zero_grad();
+        std::int64_t from = 0;
+        for (const int size : cuts) {
+            const Tensor error =
+                matmul(slice(all, 0, from, from + size), w) - slice(target, 0, from, from + size);
+            scaled(mean(pow(error, 2)), divide, size, static_cast<int>(cuts.size()), rows).backward();
+            from += size;
+        }
+        sgd_step({w}, rate);
+        track += "," + numbers(w.value());
+    }
+    return "{" + member("track", "[" + track + "]") + "}";
 }
 
 std::string batch_memory(const std::vector<int>& sizes) {
@@ -146,8 +176,10 @@ std::string batch_memory(const std::vector<int>& sizes) {
     const Ledger ledger;
     const Moments moments{ledger};
     update();
-    return "{" + member("peak", std::to_string(*std::max_element(moments.bytes.begin(), moments.bytes.end()))) +
-           "," + member("moments", list(moments.bytes, [](std::size_t bytes) { return std::to_string(bytes); })) +
+    return "{" +
+           member("peak", std::to_string(*std::max_element(moments.bytes.begin(), moments.bytes.end()))) +
+           "," +
+           member("moments", list(moments.bytes, [](std::size_t bytes) { return std::to_string(bytes); })) +
            "}";
 }
 

@@ -13,6 +13,10 @@ enum class Divide : int { not_at_all, by_parts, by_rows };  // a micro-loss: unc
 std::string toy(const std::vector<float>& x, const std::vector<float>& w, const std::vector<int>& cuts,
                 Divide divide);
 
+// Trains w with SGD on the rows x, whose target is the sum of each row. Returns w before the first step and after each step.
+std::string race(const std::vector<float>& x, const std::vector<int>& cuts, Divide divide, float rate,
+                 int steps);
+
 // Trains 4 layers of 32 units with 64 items, in micro-batches of these sizes, and returns the bytes in use at each moment.
 std::string batch_memory(const std::vector<int>& sizes);
 

@@ -51,6 +51,14 @@ EMSCRIPTEN_KEEPALIVE const char* tally_toy(const float* x, int numbers, const fl
     });
 }
 
+EMSCRIPTEN_KEEPALIVE const char* tally_race(const float* x, int numbers, const int* cuts, int parts,
+                                            int divide, float rate, int steps) {
+    return answered([&] {
+        return tally::web::race(copy(x, numbers), copy(cuts, parts), static_cast<tally::web::Divide>(divide),
+                                rate, steps);
+    });
+}
+
 EMSCRIPTEN_KEEPALIVE const char* tally_batch_memory(const int* sizes, int parts) {
     return answered([&] { return tally::web::batch_memory(copy(sizes, parts)); });
 }

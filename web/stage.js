@@ -9,16 +9,16 @@ const SETTLING = 260, BREATHING = 400; // milliseconds
 
 // The picture flows along one direction: to the right on a wide screen, and down on a phone. `across` is the other direction.
 const WIDE = {
-  width: 1240, height: 470, isWide: true, thick: 60,
+  width: 1240, height: 426, isWide: true, thick: 60,
   row: 22, rowStep: 66, rowSize: 38, shift: 5, cell: 44, cellStep: 92, cellSize: 88, label: 12,
   handle: 340, line: [12, 340], weight: 396, ribbon: 440, box: [560, 740], boxSize: 46, pile: [806, 820], bracket: 828,
-  bars: 868, barStep: 128, barSize: 108, zero: 190, reach: 158, values: [384, 404], labels: 10, middle: 209,
+  bars: 868, barStep: 128, barSize: 108, zero: 190, reach: 158, values: [384, 404], middle: 209,
 };
 const TALL = {
-  width: 390, height: 640, isWide: false, thick: 60,
-  row: 8, rowStep: 63, rowSize: 56, shift: 2, cell: 26, cellStep: 48, cellSize: 44, label: 16,
-  handle: 194, line: [26, 194], weight: 238, ribbon: 254, box: [310, 360], boxSize: 60, pile: [410, 420], bracket: 426,
-  bars: 462, barStep: 58, barSize: 34, zero: 195, reach: 150, values: [0, 0], labels: 8, middle: 195,
+  width: 390, height: 692, isWide: false, thick: 60,
+  row: 8, rowStep: 63, rowSize: 56, shift: 2, cell: 26, cellStep: 58, cellSize: 56, label: 16,
+  handle: 226, line: [26, 226], weight: 272, ribbon: 288, box: [342, 392], boxSize: 60, pile: [444, 454], bracket: 460,
+  bars: 516, barStep: 58, barSize: 34, zero: 195, reach: 150, values: [0, 0], middle: 195,
 };
 
 const ease = (from, to, u) => from === undefined ? to : from + (to - from) * u;
@@ -71,12 +71,13 @@ export function makeStage(hands) {
   const bars = three.map(() => {
     const zero = shape("line", { class: "zero" });
     const parts = six.map(() => shape("rect", { class: "part" }));
+    const rivals = six.map(() => shape("rect", { class: "rival" }));
     const full = shape("line", { class: "full" });
     const guess = shape("line", { class: "guess" });
     const grip = shape("rect", { class: "grip", fill: "transparent" });
-    const value = shape("text", { class: "strong" }), wanted = shape("text");
-    svg.append(zero, ...parts, full, guess, grip, value, wanted);
-    return { zero, parts, full, guess, grip, value, wanted };
+    const value = shape("text", { class: "strong" }), wanted = shape("text"), rival = shape("text", { class: "quiet" });
+    svg.append(zero, ...parts, ...rivals, full, guess, grip, value, wanted, rival);
+    return { zero, parts, rivals, full, guess, grip, value, wanted, rival };
   });
   const handles = ROWS - 1;
   const gaps = [...Array(handles).keys()].map(() => {
@@ -159,7 +160,7 @@ export function makeStage(hands) {
     const wide = element.clientWidth > 560;
     G = wide ? WIDE : TALL;
     set(element, { class: wide ? "stage wide" : "stage tall" });
-    set(svg, { viewBox: `0 0 ${G.width} ${G.height}` });
+    set(svg, { viewBox: `0 0 ${G.width} ${G.height}`, preserveAspectRatio: "xMidYMin" });
     const unit = Math.min(element.clientWidth / G.width, (element.clientHeight || Infinity) / G.height);
     layer.style.setProperty("--unit", `${unit}px`);
     layer.style.left = `${(element.clientWidth - unit * G.width) / 2}px`;
@@ -169,7 +170,7 @@ export function makeStage(hands) {
 
   // Paints a moment between the picture that is shown and the goal.
   function paint(goal, from, u) {
-    const { model, answer, full, sizes } = goal;
+    const { model, full, sizes } = goal;
     const now = {
       top: ease(from.top, goal.top, u),
       place: goal.place.map((v, i) => ease(from.place[i], v, u)),
@@ -203,7 +204,7 @@ export function makeStage(hands) {
       const end = point(G.handle, middle);
       set(knob, { cx: end.x, cy: end.y });
       set(hit, G.isWide ? { x: G.line[0], width: G.line[1] - G.line[0] + 22, y: middle - 13, height: 26 }
-        : { x: middle - 24, width: 48, y: G.handle - 22, height: 48 });
+        : { x: middle - 28, width: 56, y: G.handle - 28, height: 56 });
       set(group.querySelector(".mark"), { x: end.x, y: end.y + 4, "text-anchor": "middle" });
     });
     let row = 0, pile = G.middle - heavy * G.thick / 2;
@@ -213,7 +214,8 @@ export function makeStage(hands) {
       if (!live) return;
       const off = k >= model.at ? " off" : "", middle = now.middle[k], hue = HUES[k];
       set(micro.group, { class: `micro${off}` });
-      set(micro.rect, { ...box(G.box[0], G.box[1] - G.box[0], middle - G.boxSize / 2, G.boxSize), stroke: hue });
+      const wide = G.isWide ? G.boxSize : sizes[k] * G.rowStep - 7;
+      set(micro.rect, { ...box(G.box[0], G.box[1] - G.box[0], middle - wide / 2, wide), stroke: hue });
       const center = point((G.box[0] + G.box[1]) / 2, middle);
       set(micro.mean, { x: center.x, y: center.y - 3, "text-anchor": "middle" });
       set(micro.loss, { x: center.x, y: center.y + 15, "text-anchor": "middle" });
@@ -237,14 +239,14 @@ export function makeStage(hands) {
     const half = G.thick / 2, [top, bottom] = [G.middle - half, G.middle + half];
     set(bracket, { d: `M${at(G.bracket - 6, top)}L${at(G.bracket, top)}L${at(G.bracket, bottom)}L${at(G.bracket - 6, bottom)}` });
     set(one, { ...point(G.bracket + (G.isWide ? 6 : 14), G.middle), "text-anchor": G.isWide ? "start" : "middle", ...(G.isWide ? { y: G.middle + 6 } : {}) });
-    set(together, G.isWide ? { x: G.bracket, y: 404, "text-anchor": "end" } : { x: G.width - 6, y: G.bracket + 4, "text-anchor": "end" });
+    set(together, G.isWide ? { x: G.bracket, y: 404, "text-anchor": "end" } : { x: G.width - 6, y: G.bracket + 18, "text-anchor": "end" });
     const fits = Math.abs(heavy - 1) < 0.004;
     setText(together, hidden ? "" : text(fits ? "toy.togetherRight" : "toy.togetherWrong", { sum: Number(heavy.toFixed(2)) }));
     set(together, { class: fits ? "strong right" : "strong wrong" });
 
     const position = (v) => G.isWide ? G.zero - v / now.top * G.reach : G.zero + v / now.top * G.reach;
     bars.forEach((bar, j) => {
-      const begin = G.bars + j * G.barStep, width = G.barSize / sizes.length;
+      const begin = G.bars + j * G.barStep, room = model.rival ? G.barSize / 2 : G.barSize, width = room / sizes.length;
       set(bar.zero, line(begin - 4, begin + G.barSize + 4, position(0), position(0)));
       bar.parts.forEach((part, k) => {
         const visible = k < Math.min(model.at, sizes.length);
@@ -258,6 +260,16 @@ export function makeStage(hands) {
           fill: HUES[k],
         });
       });
+      bar.rivals.forEach((rival, k) => {
+        const visible = model.rival && k < Math.min(model.at, sizes.length);
+        set(rival, { visibility: visible ? "visible" : "hidden" });
+        if (!visible) return;
+        const before = position(k ? goal.rivalSums[k - 1][j] : 0), after = position(goal.rivalSums[k][j]);
+        set(rival, {
+          ...box(begin + room + k * width + 2, Math.max(1, width - 3), Math.min(before, after), Math.max(1.5, Math.abs(after - before))),
+          stroke: HUES[k],
+        });
+      });
       set(bar.full, line(begin - 6, begin + G.barSize + 6, position(full[j]), position(full[j])));
       const guessed = model.guess === null ? null : position(model.guess * full[j]);
       set(bar.guess, { visibility: guessed === null ? "hidden" : "visible" });
@@ -268,19 +280,19 @@ export function makeStage(hands) {
         : [{ x: 4, y: begin + 22, "text-anchor": "start" }, { x: G.width - 4, y: begin + 22, "text-anchor": "end" }];
       set(bar.value, words[0]);
       set(bar.wanted, words[1]);
+      set(bar.rival, { ...words[1], y: words[1].y + 18, visibility: model.rival ? "visible" : "hidden" });
     });
-    void answer;
   }
 
-  // Shows a model {x, sizes, divide, at, guess, reveal, playing, growth} with the engine's answer.
+  // Shows a model {x, sizes, divide, at, guess, reveal, playing, growth, rival} with the engine's answer. A bar of the value `top` is as long
+  // as the picture allows.
   function draw(model, answer, top) {
     layOut();
     const { sizes, divide } = model;
     const full = answer.full.map(valueOf), sums = answer.parts.map((part) => part.grad.map(valueOf));
-    const finite = (values) => values.filter(Number.isFinite).map(Math.abs);
     const goal = {
-      model, answer, full, sizes, sums, place: [], middle: [], weight: weightsOf(sizes, divide),
-      top: top ?? 1.12 * Math.max(...finite(full), ...finite(sums.flat()), ...finite(full.map((v) => v * (model.guess ?? 0))), 1e-30),
+      model, full, sizes, sums, rivalSums: model.rival?.parts.map((part) => part.grad.map(valueOf)), place: [], middle: [], weight: weightsOf(sizes, divide),
+      top,
     };
     let row = 0;
     sizes.forEach((size, k) => {
@@ -303,7 +315,8 @@ export function makeStage(hands) {
         setText(rows[first + r].weight, hidden ? "?" : `${above}/${below}${right ? " ✓" : ""}`);
         set(rows[first + r].weight, { class: hidden ? "weight quiet" : right ? "weight right" : "weight wrong" });
       }
-      setText(boxes[k].mean, text("toy.mean", { n: size }) + text("toy.factors", { parts: sizes.length, n: size })[divide]);
+      const factor = text("toy.factors", { parts: sizes.length, n: size })[divide];
+      setText(boxes[k].mean, G.isWide || size > 1 ? text("toy.mean", { n: size }) + factor : factor || text("toy.mean", { n: size }));
       setText(boxes[k].loss, answer.parts[k].loss.text);
       set(boxes[k].group, { "aria-label": text("toy.microBatch", { number: k + 1, rows: size, first, last: first + size - 1 }) });
       first += size;
@@ -313,6 +326,8 @@ export function makeStage(hands) {
       setText(bars[j].value, last ? last.grad[j].text : "-");
       set(bars[j].value, { class: model.at < sizes.length ? "strong" : answer.same ? "strong right" : "strong wrong" });
       setText(bars[j].wanted, text("toy.wanted", { value: answer.full[j].text }));
+      const rival = model.rival?.parts[Math.min(model.at, sizes.length) - 1];
+      setText(bars[j].rival, rival ? text("toy.rival", { value: rival.grad[j].text }) : "");
     });
     if (!hands) plain.forEach((cell, i) => setText(cell, shortest(model.x[i])));
     latest = { model, full, top: goal.top };

@@ -1,15 +1,17 @@
 // Describes the state of the page, its link, and its short code. Needs no browser.
+import { mostThrows } from "./noise_model.js";
 import { parseNumber, fits32, shortest } from "./numbers.js";
 
 export const PARTS = ["toy", "lessons", "chain", "noise"];
 
-// x and w of the toy are null while they are the numbers of the course.
+// x and w of the toy are null while they are the numbers of the course. noise.found lists [size, count, thrown, spread] of each
+// setting that was thrown; only the history contains it.
 export const START = {
   part: "toy",
   toy: { x: null, w: null, cuts: [6], divide: 0, at: 0, guess: null, compare: -1 },
   lessons: { lesson: 0, step: 1, present: 0, votes: 0, sheet: "" },
   chain: { layers: 16, cuts: [0, 4, 8, 12], budget: 0 },
-  noise: { size: 8, count: 1, seed: 0, thrown: 0 },
+  noise: { size: 8, count: 1, seed: 0, thrown: 0, law: 0, near: 0, found: [] },
 };
 
 // Returns the state with the changes of a patch such as {part: "toy", toy: {at: 1}}.
@@ -55,7 +57,9 @@ const FIELDS = {
   toy: { cuts: sizes, divide: whole(0, 2), at: whole(0, 6), x: numbers(18), w: numbers(3), compare: whole(0, 2) },
   lessons: { lesson: whole(0, 99), step: whole(1, 99), present: whole(0, 1), votes: whole(0, 1), sheet: oneOf("questions", "answers") },
   chain: { layers: whole(2, 64), cuts: starts, budget: whole(0, 10_000_000) },
-  noise: { size: whole(1, 512), count: whole(1, 64), seed: whole(0, 1_000_000), thrown: whole(0, 500) },
+  noise: {
+    size: whole(1, 512), count: whole(1, 64), seed: whole(0, 1_000_000), thrown: whole(0, 500), law: whole(0, 1), near: whole(0, 1),
+  },
 };
 
 // Returns the hash of the link. It contains the fields of the shown part that differ from the start.
@@ -86,6 +90,7 @@ export function readLink(hash, state = START) {
   next.toy = { ...next.toy, at: Math.min(next.toy.at, next.toy.cuts.length) };
   const { layers, cuts } = next.chain;
   if (cuts.at(-1) >= layers) next.chain = { ...next.chain, cuts: cuts.filter((start) => start < layers) };
+  next.noise = { ...next.noise, thrown: Math.min(next.noise.thrown, mostThrows(next.noise.count)) };
   return { state: next, unread };
 }
 
@@ -110,6 +115,7 @@ export function readCode(text) {
   if (values.includes(undefined)) return null;
   const patch = Object.fromEntries(fields.map((name, i) => [name, values[i]]));
   if (part === "toy") Object.assign(patch, { x: null, w: null, at: values[0].length, guess: null });
+  if (part === "noise") patch.thrown = 0;
   if (part === "chain" && patch.cuts.at(-1) >= patch.layers) return null;
   return { part, [part]: patch };
 }

@@ -1,7 +1,8 @@
 // The first screen: cut six rows into micro-batches, guess the gradient, and play.
 import { ask, courseToy, tensor } from "./calls.js";
-import { choices, fillTable, make, numberField, patch, set, setText, shape } from "./elements.js";
-import { bitsOf, fits32, formatBytes, joinBits, joinTexts, parseNumber, shortest, valueOf } from "./numbers.js";
+import { choices, make, numberField, patch, set, setText, shape } from "./elements.js";
+import { bitsOf, fits32, formatBytes, joinBits, parseNumber, shortest, valueOf } from "./numbers.js";
+import { makeRace, showRace } from "./race.js";
 import { makeStage } from "./stage.js";
 import { change, endGesture, now, play as show } from "./store.js";
 import { text } from "./texts.js";
@@ -17,6 +18,14 @@ const numbersOf = (toy) => {
 export function gradientsOf(toy) {
   const { x, w } = numbersOf(toy);
   return ask("toy", Float32Array.from(x), x.length, Float32Array.from(w), Int32Array.from(toy.cuts), toy.cuts.length, toy.divide);
+}
+
+// Returns the largest number of the picture for any scaling, so that a change of the scaling keeps the scale of the bars.
+function highest(toy, answer) {
+  const numbers = [0, 1, 2].flatMap((divide) => gradientsOf({ ...toy, divide }).parts.flatMap((part) => part.grad.map(valueOf)));
+  const full = answer.full.map(valueOf);
+  const finite = [...numbers, ...full, ...full.map((value) => value * (toy.guess ?? 0))].filter(Number.isFinite).map(Math.abs);
+  return 1.06 * Math.max(...finite, 1e-30);
 }
 
 // A change of the cut shows all micro-batches of the new cut if all of the old cut were shown, and else none.
@@ -101,6 +110,12 @@ function togglePlay() {
   playFrom(0);
 }
 
+function startAnew() {
+  stop();
+  [...document.querySelectorAll("#toy .field")].forEach((field) => field.clear());
+  change({ toy: { x: null, w: null, cuts: [6], divide: 0, at: 0, guess: null, compare: -1 } });
+}
+
 let view = null;
 
 export function build(section) {
@@ -134,25 +149,24 @@ export function build(section) {
   const memoryWords = make("p", { class: "quiet", id: "memory-words" });
   const weights = [0, 1, 2].map((i) => cellField("w", i, text("toy.weight", { number: i + 1 })));
   const checked = make("p", { class: "quiet", id: "badge" });
+  const memoryFigure = make("figure", {}, make("figcaption", { class: "quiet" }, text("toy.memory")), memory, memoryWords);
+  const { race, track, raceWords } = makeRace();
+  const rivals = choices(text("toy.compare"), [text("toy.compareNone"), ...text("toy.scalingsShort")], (i) => change({ toy: { compare: i - 1 } }));
+  const reset = make("button", { type: "button", id: "reset-toy", onclick: startAnew }, text("reset"));
   const guessing = make("div", { class: "group", id: "guessing" }, make("span", { class: "quiet" }, text("toy.guess")), guesses);
   section.append(
-    make("div", { class: "bar" }, make("h2", {}, text("toy.title")),
+    make("h2", {}, text("toy.title")),
+    make("div", { class: "bar" },
       make("div", { class: "group" }, make("span", { class: "quiet" }, text("toy.presets")), presets),
       make("div", { class: "group" }, make("span", { class: "quiet" }, text("toy.scaling")), scaling),
       make("div", { class: "group" }, play, time)),
     stage.element,
     make("div", { class: "result" },
       make("div", { class: "words" }, words, guessing, bits),
-      make("figure", {}, make("figcaption", { class: "quiet" }, text("toy.memory")), memory, memoryWords)),
-    make("div", { class: "more" },
-      make("span", { class: "group" }, make("span", { class: "number" }, "w ="), ...weights),
-      make("button", { type: "button", id: "reset-toy", onclick: () => {
-        stop();
-        [...document.querySelectorAll("#toy .field")].forEach((field) => field.clear());
-        change({ toy: { x: null, w: null, cuts: [6], divide: 0, at: 0, guess: null, compare: -1 } });
-      } }, text("reset"))),
-    checked);
-  view = { stage, presets, scaling, guesses, guessing, time, play, words, bits, memory, memoryWords, weights, checked };
+      make("div", { class: "more" }, make("span", { class: "group" }, make("span", { class: "number" }, "w ="), ...weights),
+        make("span", { class: "group" }, make("span", { class: "quiet" }, text("toy.compare")), rivals), reset, checked),
+      memoryFigure, race));
+  view = { stage, presets, scaling, guesses, guessing, time, play, words, bits, memory, memoryWords, memoryFigure, race, track, raceWords, rivals, weights, checked };
   addEventListener("resize", () => { if (now().part === "toy") update(now()); });
   checkBits();
 }
@@ -161,10 +175,12 @@ export function update(state) {
   const { toy } = state;
   const { x, w } = numbersOf(toy);
   const answer = gradientsOf(toy);
-  const model = { x, sizes: toy.cuts, divide: toy.divide, at: toy.at, guess: toy.guess, reveal: false, playing: playing(), growth };
-  view.stage.draw(model, answer);
+  const model = { x, sizes: toy.cuts, divide: toy.divide, at: toy.at, guess: toy.guess, reveal: false, playing: playing(), growth,
+    rival: toy.compare >= 0 ? gradientsOf({ ...toy, divide: toy.compare }) : null };
+  view.stage.draw(model, answer, highest(toy, answer));
   view.presets.choose(PRESETS.findIndex((sizes) => String(sizes) === String(toy.cuts)));
   view.scaling.choose(toy.divide);
+  view.rivals.choose(toy.compare + 1);
   view.guesses.choose(GUESSES.indexOf(toy.guess));
   set(view.time, { max: toy.cuts.length, "aria-valuetext": text("toy.timeValue", { at: toy.at, n: toy.cuts.length }) });
   view.time.value = toy.at;
@@ -180,7 +196,10 @@ export function update(state) {
   showWords(toy, answer, done);
   set(view.guessing, { hidden: toy.at > 0 || toy.cuts.length === 1 });
   setText(view.bits, done && answer.same ? text("toy.bits", { bits: joinBits(answer.sum) }) : "");
-  showMemory(toy);
+  set(view.memoryFigure, { hidden: toy.compare >= 0 });
+  set(view.race, { hidden: toy.compare < 0 });
+  if (toy.compare < 0) showMemory(toy);
+  else showRace(view.track, view.raceWords, { ...toy, x });
 }
 
 function showWords(toy, answer, done) {
@@ -227,5 +246,4 @@ function checkBits() {
   const same = joinBits(once.full) === theirs("full batch") && joinBits(once.sum) === theirs("sum of the micro-batches") &&
     joinBits(divided.sum) === theirs("w.grad");
   setText(view.checked, text(same ? "toy.checked" : "toy.notChecked", { mine: joinBits(once.full), theirs: theirs("full batch") }));
-  void fillTable, joinTexts;
 }

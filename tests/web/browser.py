@@ -64,6 +64,12 @@ class Page:
         for key in keys:  # sent to the current focus
             ActionChains(self.driver).send_keys(key).perform()
 
+    def hold(self, modifier, key):
+        ActionChains(self.driver).key_down(modifier).send_keys(key).key_up(modifier).perform()
+
+    def undo(self):
+        self.hold(Keys.CONTROL, "z")
+
     def put(self, selector, text):
         field = self.find(selector)
         field.send_keys(Keys.CONTROL, "a")

@@ -31,6 +31,15 @@ std::string answer(std::istream& in) {
         in >> divide;
         return tally::web::toy(x, w, cuts, static_cast<tally::web::Divide>(divide));
     }
+    if (what == "race") {
+        const auto x = read<float>(in);
+        const auto cuts = read<int>(in);
+        int divide = 0, steps = 0;
+        float rate = 0;
+        in >> divide >> rate >> steps;
+        return tally::web::race(x, cuts, static_cast<tally::web::Divide>(divide), rate, steps);
+    }
+    if (what == "batch_memory") return tally::web::batch_memory(read<int>(in));
     if (what == "chain") {
         const auto starts = read<int>(in);
         return tally::web::chain(std::vector<bool>(starts.begin(), starts.end()));
