@@ -5,7 +5,7 @@ import { valueOf } from "./numbers.js";
 import { text } from "./texts.js";
 
 const SIDE = 100, FROM = -0.6, TO = 1.8; // the part of the plane that is shown, for both components
-const RATE = 0.3, STEPS = 10;
+const RATE = 0.6, STEPS = 10;
 
 const place = (value) => (value - FROM) / (TO - FROM) * SIDE;
 
