@@ -9,23 +9,23 @@ import { change, endGesture, now } from "./store.js";
 import { text } from "./texts.js";
 
 const MOST_AGAIN = 2.5; // the small plot shows Revolve up to this many repeated runs per layer
+const PAUSE = 200; // milliseconds after a change until the page measures more
 const SLICE = 8; // milliseconds that the frontier may take at once, so that dragging stays smooth
 const answers = new Map(); // of the engine, which depend only on the arguments
 
-function remembered(name, key, f) {
-  const whole = `${name} ${key}`;
-  if (!answers.has(whole)) {
+function remembered(key, f) {
+  if (!answers.has(key)) {
     if (answers.size > 2000) answers.clear();
-    answers.set(whole, f());
+    answers.set(key, f());
   }
-  return answers.get(whole);
+  return answers.get(key);
 }
 
-const runOf = (layers, cuts) => remembered("chain", `${layers} ${cuts}`, () =>
+const revolveKey = (layers, snapshots) => `revolve ${layers} ${snapshots}`;
+const runOf = (layers, cuts) => remembered(`chain ${layers} ${cuts}`, () =>
   ask("chain", Int32Array.from(model.flagsOf(layers, cuts)), layers));
-const fitOf = (layers, bytes) => remembered("fit", `${layers} ${bytes}`, () => ask("chain_fit", layers, bytes));
-const revolveOf = (layers, snapshots) => remembered("revolve", `${layers} ${snapshots}`, () =>
-  ask("chain_revolve", layers, snapshots));
+const fitOf = (layers, bytes) => remembered(`fit ${layers} ${bytes}`, () => ask("chain_fit", layers, bytes));
+const revolveOf = (layers, snapshots) => remembered(revolveKey(layers, snapshots), () => ask("chain_revolve", layers, snapshots));
 const plainOf = (layers) => runOf(layers, [0]);
 
 function cutInto(cuts, name = null) {
@@ -160,7 +160,9 @@ function measureSoon(pause) {
   clearTimeout(measuring);
   measuring = setTimeout(() => {
     const { layers } = now().chain, frontier = frontierFor(layers), begun = performance.now();
-    if (view.section.hidden || isMeasured(frontier, layers)) return;
+    if (view.section.hidden) return;
+    showResults(now().chain, true);
+    if (isMeasured(frontier, layers)) return;
     while (!isMeasured(frontier, layers) && performance.now() - begun < SLICE) extend(frontier, layers);
     drawTries(now().chain);
     measureSoon(0);
@@ -190,41 +192,47 @@ function showWords(chain, run, rows) {
     ...budgetWords(chain, run),
     text("chain.sayPeak", { peak: formatBytes(run.peak), again: run.again }),
     ...kind === "none" ? [text("chain.sayNone")] : kind === "each" ? [text("chain.sayEach")] : [],
-    text(rows.every(({ same }) => same) ? "chain.saySame" : "chain.sayDiffers"),
+    text(rows.every((row) => row?.same ?? true) ? "chain.saySame" : "chain.sayDiffers"),
   ];
   setText(view.words, lines.join(" "));
 }
 
-function showTable({ layers, cuts }, [plain, run, best, revolve], bestSizes) {
-  const sizes = (list) => list.length > 12 ? `${list.slice(0, 11).join(" + ")} + …` : list.join(" + ");
-  const row = (name, { peak, again }) => [name, formatBytes(peak), again];
-  fillTable(view.table, [
-    row(text("chain.rowNone"), plain),
-    row(text("chain.rowYours", { sizes: sizes(model.sizesOf(layers, cuts)) }), run),
-    row(text("chain.rowBest", { sizes: sizes(bestSizes) }), best),
-    row(text("chain.rowRevolve", { n: cuts.length }), revolve),
-  ], text("chain.head"));
+// The engine's segments for the same memory.
+function bestOf(layers, run) {
+  const { sizes } = fitOf(layers, run.peak);
+  return { sizes, run: runOf(layers, model.startsOf(sizes)) };
 }
 
-// The engine's segments for the same memory, unless the learner's segments need fewer runs.
-function bestOf(layers, cuts, run) {
-  const { fits, sizes } = fitOf(layers, run.peak), fitted = runOf(layers, model.startsOf(sizes));
-  return fits && fitted.again < run.again ? { run: fitted, sizes } : { run, sizes: model.sizesOf(layers, cuts) };
+const inWords = (sizes) => sizes.length > 12 ? `${sizes.slice(0, 11).join(" + ")} + …` : sizes.join(" + ");
+
+function showTable(names, rows) {
+  fillTable(view.table, rows.map((row, i) => [names[i], row ? formatBytes(row.peak) : "…", row ? row.again : "…"]), text("chain.head"));
+}
+
+// Shows the sentence and the table. Few snapshots need many runs, so Revolve is only measured after a pause.
+function showResults(chain, paused) {
+  const { layers, cuts } = chain, run = runOf(layers, cuts), best = bestOf(layers, run);
+  const revolve = paused ? revolveOf(layers, cuts.length) : answers.get(revolveKey(layers, cuts.length));
+  const rows = [plainOf(layers), run, best.run, revolve];
+  showWords(chain, run, rows);
+  showTable([
+    text("chain.rowNone"),
+    text("chain.rowYours", { sizes: inWords(model.sizesOf(layers, cuts)) }),
+    text("chain.rowBest", { sizes: inWords(best.sizes) }),
+    text("chain.rowRevolve", { n: cuts.length }),
+  ], rows);
 }
 
 export function update({ chain }) {
   const { layers, cuts, budget } = chain;
-  const run = runOf(layers, cuts), plain = plainOf(layers);
-  const best = bestOf(layers, cuts, run);
-  const rows = [plain, run, best.run, revolveOf(layers, cuts.length)];
+  const run = runOf(layers, cuts);
   noteTry(layers, run);
   text("chain.presetNames", { layers }).forEach((name, i) => setText(view.presets.children[i], name));
   view.presets.choose(model.presetOf(layers, cuts));
   view.layers.put(String(layers));
   drawStrip(chain);
-  view.picture.draw({ layers, cuts, budget, moments: run.moments, most: plain.peak });
-  showWords(chain, run, rows);
-  showTable(chain, rows, best.sizes);
+  view.picture.draw({ layers, cuts, budget, moments: run.moments, most: plainOf(layers).peak });
+  showResults(chain, false);
   drawTries(chain);
-  measureSoon(200);
+  measureSoon(PAUSE);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <map>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -263,7 +264,6 @@ public:
             return checkpoint_sequential(layers, sizes, std::move(x));
         });
     }
-    ChainRun without_checkpoints() const { return in_segments({layers_}); }
 
     // Measures the layers for fit_into(), which does not know the gradient that waits while a segment runs again.
     // Adds these bytes to each layer, and subtracts them from the last segment, which does not run again. The last
@@ -292,29 +292,41 @@ std::string text_of(const Moment& moment) {
            "," + member("after", std::to_string(moment.after)) + "}";
 }
 
+// What the segments do not change. The page asks for many segments of one chain, so it is measured only once.
+struct ChainFacts {
+    std::vector<std::uint32_t> gradient;  // without checkpoints
+    std::vector<detail::LayerBytes> bytes;
+};
+
+const ChainFacts& facts_of(std::size_t layers) {
+    static std::map<std::size_t, ChainFacts> known;
+    const auto found = known.find(layers);
+    if (found != known.end()) return found->second;
+    const LayerChain chain(layers);
+    return known.emplace(layers, ChainFacts{chain.in_segments({layers}).gradient, chain.bytes_of_layers()})
+        .first->second;
+}
+
 // Writes what all ways to run a chain have in common, without the braces.
-std::string costs(const ChainRun& run, const ChainRun& plain) {
+std::string costs(const ChainRun& run, std::size_t layers) {
     return member("peak", std::to_string(run.peak())) + "," + member("again", std::to_string(run.again())) +
-           "," + member("same", run.gradient == plain.gradient ? "true" : "false");
+           "," + member("same", run.gradient == facts_of(layers).gradient ? "true" : "false");
 }
 
 }  // namespace
 
 std::string chain(const std::vector<bool>& starts) {
-    const LayerChain layers(starts.size());
     std::vector<std::size_t> sizes;
     for (std::size_t i = 0; i < starts.size(); ++i) {
         if (i == 0 || starts[i]) sizes.push_back(0);
         ++sizes.back();
     }
-    const ChainRun run = layers.in_segments(sizes);
-    return "{" + costs(run, layers.without_checkpoints()) + "," +
-           member("moments", list(run.moments, text_of)) + "}";
+    const ChainRun run = LayerChain(starts.size()).in_segments(sizes);
+    return "{" + costs(run, starts.size()) + "," + member("moments", list(run.moments, text_of)) + "}";
 }
 
 std::string chain_fit(int layers, int bytes) {
-    const std::vector<detail::LayerBytes> measured =
-        LayerChain(static_cast<std::size_t>(layers)).bytes_of_layers();
+    const auto& measured = facts_of(static_cast<std::size_t>(layers)).bytes;
     detail::Segmentation segments;
     bool fits = true;
     try {
@@ -329,11 +341,11 @@ std::string chain_fit(int layers, int bytes) {
 }
 
 std::string chain_revolve(int layers, int snapshots) {
-    const LayerChain chain(static_cast<std::size_t>(layers));
-    const ChainRun run = chain.measure([&](const Layers& steps, Tensor x) {
+    const auto count = static_cast<std::size_t>(layers);
+    const ChainRun run = LayerChain(count).measure([&](const Layers& steps, Tensor x) {
         return Revolve<Array<float>>(steps, static_cast<std::size_t>(std::max(snapshots, 0)))(std::move(x));
     });
-    return "{" + costs(run, chain.without_checkpoints()) + "}";
+    return "{" + costs(run, count) + "}";
 }
 
 std::string noise(std::uint64_t seed, int size, int draws) {

@@ -113,7 +113,7 @@ def test_a_click_cuts_between_two_segments(driver, given):
     page.find("#undo").click()
     assert chain(page)["cuts"] == [0, 4, 8, 12]
     surface = page.find("#chain .surface")  # the middle of 17 rows: the input and 16 layers
-    ActionChains(driver).move_to_element_with_offset(surface, 0, 3).click().perform()
+    ActionChains(driver).move_to_element_with_offset(surface, 0, -3).click().perform()
     assert chain(page)["cuts"] == [0, 4, 12], chain(page)
 
 
@@ -210,15 +210,16 @@ def test_a_wrong_number_of_layers_is_refused_next_to_the_field(driver, given):
 
 def test_tries_leave_dots_over_the_frontiers(driver, given):
     page = opened(driver)
-    soon("the frontiers", lambda: len(page.all("#chain .mark.equal")) > 4 and len(page.all("#chain .mark.revolve")) > 4)
-    before = len(page.all("#chain .tries .mark.try"))
+    soon("the frontiers", lambda: len(page.all("#chain .points .equal")) > 2 and len(page.all("#chain .points .revolve")) > 4)
+    before = len(page.all("#chain .points .try"))
     press_preset(page, "no checkpoints")
     page.find("#chain [data-gap='6']").click()
-    assert len(page.all("#chain .tries .mark.try")) == before + 2
+    assert len(page.all("#chain .points .try")) == before + 2
 
 
 def test_the_table_compares_four_ways(driver, given):
     page = opened(driver, "&layers=16&cuts=0,2,3,9")
+    soon("Revolve", lambda: "…" not in page.text("chain-table"))
     rows = [[cell.text for cell in row.find_elements("css selector", "th, td")] for row in page.all("#chain-table tbody tr")]
     kib = [float(row[1].split()[0]) for row in rows]
     assert rows[0][0] == "no checkpoints" and rows[0][2] == "0"
@@ -228,7 +229,7 @@ def test_the_table_compares_four_ways(driver, given):
 
 def test_a_long_chain_stays_fast(driver, given):
     page = opened(driver, "&layers=64&cuts=0")
-    soon("the frontiers", lambda: len(page.all("#chain .mark.revolve")) > 4)
+    soon("the frontiers", lambda: len(page.all("#chain .points .revolve")) > 4)
     time.sleep(1)
     took = page.js("""
         const took = [];
