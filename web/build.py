@@ -125,11 +125,13 @@ def main():
         "hash": hash_of(page_sources()),
         "short": hash_of(page_sources())[:12],
         "style": "".join(shortened((ROOT / "web" / name).read_text(encoding="utf-8")) for name in STYLES),
-        "script": shortened(bundled("main")),
-        "engine_script": (engine / "engine.js").read_text(encoding="utf-8"),
+        "boot": shortened((ROOT / "web" / "boot.js").read_text(encoding="utf-8")),
+        "scripts": packed(((engine / "engine.js").read_text(encoding="utf-8") + "\n" + shortened(bundled("main"))).encode()),
         "engine": packed((engine / "engine.wasm").read_bytes()),
         "recorded": packed(json.dumps(lessons(programs), ensure_ascii=False, separators=(",", ":")).encode()),
     }
+    for name in ("noUnpacking", "damagedScripts"):  # texts that are needed before the catalogue is unpacked
+        parts[name] = re.search(rf'^    {name}: "(.*)",$', (ROOT / "web" / "texts.js").read_text(encoding="utf-8"), re.M)[1]
     for name, part in parts.items():
         text = text.replace("{{" + name + "}}", part)
     PAGE.write_text(text, encoding="utf-8")

@@ -1,24 +1,17 @@
 // Unpacks the engine and the recorded lessons, and calls the engine.
-/* global tallyEngine */
-import { byId } from "./elements.js";
+/* global tallyEngine, unpack */
 
 let engine = null;
 
 export const lessons = []; // {number, slug, events} of each lesson
 export const hasEngine = () => engine !== null;
 
-async function unpacked(id) {
-  const packed = Uint8Array.from(atob(byId(id).textContent.trim()), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
 export async function unpackLessons() {
-  lessons.push(...JSON.parse(new TextDecoder().decode(await unpacked("recorded"))));
+  lessons.push(...JSON.parse(new TextDecoder().decode(await unpack("recorded"))));
 }
 
 export async function startEngine() {
-  const wasmBinary = await unpacked("engine");
+  const wasmBinary = await unpack("engine");
   return async () => { engine = await tallyEngine({ wasmBinary }); };
 }
 

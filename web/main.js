@@ -88,15 +88,10 @@ function listen() {
 }
 
 async function start() {
-  byId("trouble").remove(); // the browser has read the whole file
   for (const [name, words] of Object.entries({ undo: "undo", redo: "redo", copy: "copyLink" })) setText(byId(name), text(words));
   const failed = (why) => announce(text("start.failed", { why: why?.message ?? why }));
   addEventListener("error", (event) => failed(event.error ?? event.message));
   addEventListener("unhandledrejection", (event) => failed(event.reason));
-  if (typeof DecompressionStream === "undefined") {
-    announce(text("start.noUnpacking"));
-    return;
-  }
   try {
     await unpackLessons();
   } catch {

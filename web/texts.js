@@ -22,6 +22,7 @@ const TEXTS = {
   start: {
     unread: "Part of the link ({names}) could not be read. The page shows the rest of the link.",
     noUnpacking: "This browser cannot unpack the page (DecompressionStream). Chrome 80, Firefox 113 and Safari 16.4 can.",
+    damagedScripts: "This file is damaged: the checksum of its scripts is wrong. Please download it again.",
     damagedLessons: "This file is damaged: the checksum of the recorded lessons is wrong. Please download it again.",
     damagedEngine: "This file is damaged: the checksum of the engine is wrong. The recorded lessons can be read.",
     noWebAssembly: "This browser has no WebAssembly, so the engine cannot run. The recorded lessons can be read.",

@@ -22,7 +22,7 @@ import golden
 import lessons_page
 import noise_page
 import toy_page
-from browser import PAGE, ROOT, Keys, Page, browser, By, soon
+from browser import PAGE, ROOT, By, Keys, Page, browser, soon
 
 PARTS = ["toy", "lessons", "chain", "noise"]
 SIZES = [(360, 740), (1024, 768), (1920, 1080)]
@@ -92,7 +92,7 @@ def test_a_damaged_page_shows_a_message(driver, given):
     text = PAGE.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "page.html"
-        for name, words in (("engine", "checksum of the engine"), ("recorded", "checksum of the recorded lessons")):
+        for name, words in (("engine", "checksum of the engine"), ("recorded", "checksum of the recorded lessons"), ("scripts", "checksum of its scripts")):
             at = text.index(f'id="{name}">') + 20_000
             other = "A" if text[at] != "A" else "B"
             copy.write_text(text[:at] + other + text[at + 1:], encoding="utf-8")
@@ -104,7 +104,7 @@ def test_an_unfinished_page_reports_only_after_a_while(driver, given):
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "page.html"
         text = PAGE.read_text(encoding="utf-8")
-        copy.write_text(text[: len(text) - 3000], encoding="utf-8")
+        copy.write_text(text[: len(text) - 900], encoding="utf-8")
         driver.get(f"file://{copy}")
         trouble = driver.find_element(By.ID, "trouble")
         assert not trouble.is_displayed(), "a page that is still loading does not say that it is broken"
