@@ -143,10 +143,13 @@ export function visible(lesson, step, answers) {
 // Returns the views of the given step only.
 export const visibleAlone = (lesson, step, answers) => visible(lesson, step, answers).filter((view) => view.step === step);
 
-// Returns what a question is about: code, numbers, tables and pictures of the step before, without its sentences.
+// Returns what a question is about: code, numbers, tables and pictures of the step before, without its sentences. A teacher can
+// pass over a question, so an open question of the step before hides nothing here.
 export function contextOf(lesson, step, answers) {
   if (step < 2 || !questionsOf(lesson).some((question) => stepOf(question) === step)) return [];
-  return viewsOfStep(lesson, step - 1, answers, step).filter((view) => ["source", "tensor", "table", "plot", "picture"].includes(view.kind));
+  const passed = openQuestion(lesson, step - 1, answers);
+  const known = passed ? { ...answers, [passed.id]: giveUp(passed, answers[passed.id] ?? NO_RECORD) } : answers;
+  return viewsOfStep(lesson, step - 1, known, step).filter((view) => ["source", "tensor", "table", "plot", "picture"].includes(view.kind));
 }
 
 // Returns for each step whether it has a question, and whether the question is over.

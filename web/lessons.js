@@ -329,8 +329,11 @@ function moveOn(state, lesson) {
   const target = !lesson ? view.list.querySelector("h2") : next.step > 1 || (before && before.lesson === next.lesson)
     ? card?.querySelector("h3") ?? view.title : view.title;
   if (before) target.focus({ preventScroll: true });
-  if (!lesson || isFirst) scrollTo(0, 0);
-  else card?.scrollIntoView({ block: "start" });
+  // The page scrolls to the top when it changes the part, so this scrolls afterwards.
+  queueMicrotask(() => {
+    if (!lesson || isFirst) scrollTo(0, 0);
+    else card?.scrollIntoView({ block: "start" });
+  });
 }
 
 // ---- the live picture beside a lesson ----
