@@ -21,14 +21,15 @@ function scrolling(name, child) {
 const source = (event) => scrolling(text("lessons.code", { file: event.file, line: event.line }), make("pre", {}, event.text));
 
 function tensor(event) {
-  const words = event.text.includes("\n") ? `${event.name} =\n${event.text}` : `${event.name} = ${event.text}`;
-  return scrolling(text("lessons.numbers", { name: event.name }), make("pre", { class: "tensor" }, words));
+  const isOneLine = !event.text.includes("\n"), words = `${event.name} =${isOneLine ? " " : "\n"}${event.text}`;
+  return scrolling(text("lessons.numbers", { name: event.name }), make("pre", { class: isOneLine ? "tensor one-line" : "tensor" }, words));
 }
 
 const table = (event) => scrolling(text("lessons.table", { columns: event.columns.filter(Boolean).join(", ") }),
   fillTable(make("table"), event.text, event.columns.some(Boolean) ? event.columns : null));
 
-const words = (name, svg) => new RegExp(`<${name}[^>]*>([^<]*)`).exec(svg)?.[1].replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+const unescaped = (words) => words?.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+const wordsOf = (name, svg) => unescaped(new RegExp(`<${name}[^>]*>([^<]*)`).exec(svg)?.[1]);
 
 let enlarged = null;
 
@@ -48,11 +49,11 @@ export const shrink = () => enlarged?.close();
 
 function picture(event) {
   const [, width, height] = /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(event.svg) ?? [];
-  const title = words("title", event.svg) ?? event.name;
-  const image = make("img", { width, height, alt: `${title}: ${words("desc", event.svg) ?? ""}`, src: `data:image/svg+xml,${encodeURIComponent(event.svg)}` });
+  const title = wordsOf("title", event.svg) ?? event.name, described = wordsOf("desc", event.svg) ?? "";
+  const image = make("img", { width, height, alt: `${title}: ${described}`, src: `data:image/svg+xml,${encodeURIComponent(event.svg)}` });
   image.addEventListener("click", () => enlarge(image, title));
-  return make("figure", { class: "picture" }, image,
-    make("figcaption", {}, make("button", { type: "button", class: "small", onclick: () => enlarge(image, title) }, text("lessons.enlarge"))));
+  const larger = make("button", { type: "button", class: "small", onclick: () => enlarge(image, title) }, text("lessons.enlarge"));
+  return make("figure", { class: "picture" }, image, make("figcaption", {}, larger));
 }
 
 const check = (event) => make("p", { class: event.ok ? "quiet" : "wrong" },

@@ -60,11 +60,11 @@ export const takeHint = (question, record) => ({ ...record, hints: Math.min(reco
 export function readRecords(lesson, stored) {
   const records = {};
   for (const question of questionsOf(lesson)) {
-    const { tries, shown, hints } = stored?.[question.id] ?? {};
+    const { tries, shown, hints } = stored?.[question.id] ?? {}, most = question.hints.length;
     if (!Array.isArray(tries) || tries.length > mostTries(question)) continue;
     const fits = (words) => typeof words === "string" &&
       (question.kind === "number" ? readAnswer(words).value !== undefined : question.ids.includes(words));
-    if (tries.every(fits)) records[question.id] = { tries, shown: shown === true, hints: Math.min(Number(hints) || 0, question.hints.length) };
+    if (tries.every(fits)) records[question.id] = { tries, shown: shown === true, hints: Math.min(Number(hints) || 0, most) };
   }
   return records;
 }

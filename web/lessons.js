@@ -1,25 +1,22 @@
 // Shows the recorded lessons: the list, a lesson as cards, printed sheets, and a lesson in front of a class.
-import { hasEngine, lessons } from "./calls.js";
+import { lessons } from "./calls.js";
 import { make, patch, set, setText } from "./elements.js";
 import { makeEvent } from "./lesson_events.js";
+import { makeRow, showDots, updateRow } from "./lesson_list.js";
+import * as live from "./lesson_live.js";
 import * as model from "./lesson_model.js";
 import { makePresenter } from "./present.js";
-import { answersOf, forgetAnswers, keepAnswer, keepStep, stepSeen } from "./progress.js";
+import { answersOf, forgetAnswers, keepAnswer, keepStep } from "./progress.js";
 import { makeQuestion } from "./question.js";
 import { answersSheet, questionsSheet } from "./sheet.js";
 import { codeOf } from "./state.js";
-import { change, now, play } from "./store.js";
+import { change, now } from "./store.js";
 import { text } from "./texts.js";
 
-const STEP = 900; // milliseconds for each micro-batch of the live picture
+export const liveOf = live.liveOf; // main.js shows this part beside the lesson
 
-const lessonOf = (state) => lessons.find((lesson) => lesson.number === state.lessons.lesson) ?? null;
+const { lessonOf } = live;
 const stepIn = (lesson, state) => Math.min(state.lessons.step, model.stepsOf(lesson));
-
-// Returns the part that is shown beside the lesson, or null. A class sees the lesson alone, in large letters.
-export function liveOf(state) {
-  return state.lessons.present || state.lessons.sheet ? null : model.livePart(lessonOf(state));
-}
 
 let view = null;
 let armed = ""; // what the next press does, if it needs two presses
@@ -180,33 +177,11 @@ const link = (words, fields, attributes = {}) => make("a", { href: `#part=lesson
 const button = (name, onclick, attributes = {}) => make("button", { type: "button", onclick, ...attributes }, text(`lessons.${name}`));
 const lessonName = (lesson) => text("lessons.name2", { number: lesson.number, title: model.titleOf(lesson).title });
 
-function makeRow(lesson) {
-  const { title, minutes } = model.titleOf(lesson);
-  const name = [make("span", { class: "number-of" }, `${lesson.number}.`), make("span", { class: "title" }, title)];
-  if (!model.isRecorded(lesson))
-    return make("li", { class: "row missing" }, ...name, make("span", { class: "quiet" }, model.whyMissing(lesson)));
-  const dots = make("span", { class: "dots" }), count = make("span", { class: "quiet count" }), go = make("span", { class: "go" });
-  const anchor = make("a", { class: "row" }, ...name, make("span", { class: "quiet minutes" }, text("lessons.minutes", { n: minutes })), count, dots, go);
-  return Object.assign(make("li", {}, anchor), { anchor, dots, count, go });
-}
-
-function updateRow(row, lesson, state) {
-  if (!row.anchor) return;
-  const answers = answersOf(lesson, state), seen = stepSeen(lesson, state);
-  const { total, open } = model.scoreOf(lesson, answers), isDone = open === 0;
-  set(row.anchor, { href: `#part=lessons&lesson=${lesson.number}${seen > 1 && !isDone ? `&step=${seen}` : ""}` });
-  showDots(row.dots, model.progressOf(lesson, answers).filter((one) => one.isQuestion));
-  setText(row.count, isDone ? text("lessons.done", { n: total }) : text("lessons.count2", { at: total - open, n: total }));
-  setText(row.go, text(isDone ? "lessons.readAgain" : seen > 1 || open < total ? "lessons.goOn" : "lessons.begin"));
-}
-
-const showDots = (parent, steps, step = 0) => patch(parent, steps, (one) => one.step, () => make("span"), (dot, one) =>
-  set(dot, { class: `${one.isQuestion ? "dot" : "dash"}${one.isOver ? " over" : ""}${one.step === step ? " now" : one.step < step ? " seen" : ""}` }));
-
 function makeEnd(lesson) {
   const score = make("p"), rule = model.ruleOf(lesson), next = model.nextOf(lessons, lesson);
   const again = button("forget", beginAgain, { class: "small" });
-  const onward = next ? make("a", { class: "onward" }, text("lessons.next", { name: lessonName(next) })) : make("p", {}, text("lessons.lastLesson"));
+  const onward = next ? make("a", { class: "onward" }, text("lessons.next", { number: next.number, title: model.titleOf(next).title }))
+    : make("p", {}, text("lessons.lastLesson"));
   const element = make("section", { class: "end" }, make("h3", { tabindex: "-1" }, text("lessons.endOf", { number: lesson.number })), score,
     ...(rule ? [make("p", { class: "rule" }, text("lessons.rule", { rule }))] : []),
     make("p", { class: "bar" }, onward, link(text("lessons.all"), { lesson: 0 }), again));
@@ -227,7 +202,8 @@ function makeView(one, lesson) {
   if (one.kind === "end") return makeEnd(lesson);
   if (one.kind !== "question") return makeEvent(one);
   return makeQuestion(one.event, {
-    key: `${lesson.slug}-${one.event.id}`, answer, giveUp, hint, talk, showVotes, vote: countVote, isVoting: () => Boolean(now().lessons.votes),
+    key: `${lesson.slug}-${one.event.id}`, answer, giveUp, hint, talk, showVotes, vote: countVote,
+    isVoting: () => Boolean(now().lessons.votes),
   });
 }
 
@@ -247,28 +223,45 @@ function showCard(card, views, shown) {
   patch(card, views, (one) => one.key, (one) => makeView(one, shown.lesson), (element, one) => updateView(element, one, shown));
 }
 
-export function build(section) {
-  const list = make("div", { class: "lesson-list" }, make("h2", { tabindex: "-1" }, text("lessons.title")), make("p", {}, text("lessons.intro")),
-    make("p", { class: "unknown" }), make("ol", {}));
+function buildList() {
+  const unknown = make("p", { class: "unknown" }), rows = make("ol");
+  const list = make("div", { class: "lesson-list" },
+    make("h2", { tabindex: "-1" }, text("lessons.title")), make("p", {}, text("lessons.intro")), unknown, rows);
+  return { list, unknown, rows };
+}
+
+function buildHead() {
   const title = make("h2", { tabindex: "-1" }), progress = make("span", { class: "dots", role: "img" });
   const present = button("present", () => change({ lessons: { present: 1 } }));
   const voting = button("voting", () => change({ lessons: { votes: now().lessons.votes ? 0 : 1 } }));
-  const teach = make("details", { class: "teach" }, make("summary", {}, text("lessons.teach")), make("div", { class: "group" }, present, voting,
-    button("printQuestions", () => openSheet("questions")), button("printAnswers", () => openSheet("answers"))));
-  const head = make("div", { class: "lesson-head" }, link(text("lessons.all"), { lesson: 0 }, { class: "back-to-list" }), title, progress, teach);
-  const corner = make("span", { class: "corner number" }), context = make("div", { class: "context" }), steps = make("div", { class: "steps" });
-  const missing = make("p", { class: "missing" }), say = make("p", { class: "say", role: "status" });
-  const back = button("back", () => toStep(moment().step - 1)), next = button("nextStep", () => toStep(moment().step + 1), { class: "key" });
-  const presenter = makePresenter(presenting);
+  const prints = [button("printQuestions", () => openSheet("questions")), button("printAnswers", () => openSheet("answers"))];
+  const teach = make("details", { class: "teach" }, make("summary", {}, text("lessons.teach")),
+    make("div", { class: "group" }, present, voting, ...prints));
+  const back = link(text("lessons.all"), { lesson: 0 }, { class: "back-to-list" });
+  return { head: make("div", { class: "lesson-head" }, back, title, progress, teach), title, progress, present, voting, teach };
+}
+
+function buildFoot(presenter) {
+  const back = button("back", () => toStep(moment().step - 1)), say = make("p", { class: "say", role: "status" });
+  const next = button("nextStep", () => toStep(moment().step + 1), { class: "key" });
   const help = button("settings", () => presenter.settings.showModal(), { class: "small help" });
-  const foot = make("div", { class: "foot" }, back, next, say, help);
-  const lesson = make("div", { class: "lesson" }, head, corner, missing, make("div", { class: "talk" }, context, steps), foot);
-  const paper = make("div", {});
-  const sheet = make("div", { class: "sheet" }, make("div", { class: "group" }, button("backToLesson", () => change({ lessons: { sheet: "" } })),
-    button("print", () => globalThis.print(), { class: "key" })), paper);
-  section.append(list, lesson, sheet, presenter.settings, presenter.black);
-  view = { section, list, rows: list.querySelector("ol"), unknown: list.querySelector(".unknown"), lesson, title, progress, teach, present, voting, corner,
-    missing, context, steps, back, next, say, sheet, paper, presenter };
+  return { foot: make("div", { class: "foot" }, back, next, say, help), back, next, say };
+}
+
+function buildSheet() {
+  const paper = make("div");
+  const back = button("backToLesson", () => change({ lessons: { sheet: "" } }));
+  const print = button("print", () => globalThis.print(), { class: "key" });
+  return { sheet: make("div", { class: "sheet" }, make("div", { class: "group" }, back, print), paper), paper };
+}
+
+export function build(section) {
+  const presenter = makePresenter(presenting);
+  const corner = make("span", { class: "corner number" }), missing = make("p", { class: "missing" });
+  const context = make("div", { class: "context" }), steps = make("div", { class: "steps" });
+  view = { section, presenter, corner, missing, context, steps, ...buildList(), ...buildHead(), ...buildFoot(presenter), ...buildSheet() };
+  view.lesson = make("div", { class: "lesson" }, view.head, corner, missing, make("div", { class: "talk" }, context, steps), view.foot);
+  section.append(view.list, view.lesson, view.sheet, presenter.settings, presenter.black);
 }
 
 // ---- updating ----
@@ -284,7 +277,7 @@ export function update(state) {
   else if (isSheet) view.paper.replaceChildren(sheet === "questions" ? questionsSheet(lesson) : answersSheet(lesson));
   else showLesson(state, lesson, isPresenting);
   moveOn(state, lesson);
-  fitScene(state, lesson);
+  live.fitScene(state, lesson);
 }
 
 function showList(state) {
@@ -300,13 +293,14 @@ function showLesson(state, lesson, isPresenting) {
   setText(view.corner, isPresenting ? codeOf(state) : "");
   set(view.voting, { "aria-pressed": String(Boolean(state.lessons.votes)) });
   view.presenter.update(Boolean(state.lessons.votes));
-  for (const element of [view.teach, view.progress, view.next.parentElement]) set(element, { hidden: !isRecorded });
+  for (const element of [view.teach, view.progress, view.foot]) set(element, { hidden: !isRecorded });
   const { total, open } = model.scoreOf(lesson, answers);
   if (isRecorded) showDots(view.progress, model.progressOf(lesson, answers), step);
   set(view.progress, { "aria-label": text("lessons.progress", { step, count, at: total - open, n: total }) });
   const views = !isRecorded ? [] : isPresenting ? model.visibleAlone(lesson, step, answers) : model.visible(lesson, step, answers);
   const cards = [...new Set(views.map((one) => one.step))];
-  patch(view.steps, cards, (number) => `${lesson.slug}/${number}`, (number) => make("section", { class: "card", "aria-label": text("lessons.step", { number }) }),
+  const makeCard = (number) => make("section", { class: "card", "aria-label": text("lessons.step", { number }) });
+  patch(view.steps, cards, (number) => `${lesson.slug}/${number}`, makeCard,
     (card, number) => showCard(card, views.filter((one) => one.step === number), shown));
   const context = isPresenting ? model.contextOf(lesson, step, answers) : [];
   patch(view.context, context, (one) => `${lesson.slug}/${one.step}/${one.key}`, (one) => makeView(one, lesson));
@@ -320,7 +314,8 @@ let place = null; // the lesson and step that were shown last
 
 // Moves focus and scroll position to what is new, but not while the page starts.
 function moveOn(state, lesson) {
-  const next = { part: state.part, lesson: lesson?.slug ?? "", step: lesson ? stepIn(lesson, state) : 0, sheet: state.lessons.sheet, present: state.lessons.present };
+  const { sheet, present } = state.lessons;
+  const next = { part: state.part, lesson: lesson?.slug ?? "", step: lesson ? stepIn(lesson, state) : 0, sheet, present };
   const before = place;
   place = next;
   if (state.part !== "lessons" || next.sheet || (before && JSON.stringify(before) === JSON.stringify(next))) return;
@@ -334,34 +329,4 @@ function moveOn(state, lesson) {
     if (!lesson || isFirst) scrollTo(0, 0);
     else card?.scrollIntoView({ block: "start" });
   });
-}
-
-// ---- the live picture beside a lesson ----
-
-let scene = "", timer = 0;
-
-function fitScene(state, lesson) {
-  if (state.part !== "lessons") return;
-  const wanted = liveOf(state) && hasEngine() ? model.sceneOf(lesson, answersOf(lesson, state)) : null;
-  if ((wanted?.name ?? "") === scene) return;
-  const isNext = wanted && scene.split("/")[0] === lesson.slug; // an answer led from one scene to the next
-  scene = wanted?.name ?? "";
-  clearTimeout(timer);
-  if (wanted) queueMicrotask(() => showScene(wanted, isNext));
-}
-
-// Changes the live picture after the present update of the page. A scene of the toy that follows an answer is played.
-function showScene({ part, name, values }, isPlayed) {
-  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const isFilm = part === "toy" && isPlayed && values.at > 0 && !calm;
-  change({ [part]: isFilm ? { ...values, at: 0 } : values });
-  if (isFilm) timer = setTimeout(() => playScene(name, values, 1), STEP);
-}
-
-// A learner who changes the cut or the time ends the film.
-function playScene(name, values, at) {
-  const { part, toy } = now();
-  if (part !== "lessons" || scene !== name || toy.at !== at - 1 || String(toy.cuts) !== String(values.cuts) || toy.divide !== values.divide) return;
-  play({ toy: { at } });
-  if (at < values.at) timer = setTimeout(() => playScene(name, values, at + 1), STEP);
 }

@@ -47,8 +47,10 @@ export function makePlot(event) {
     const at = series.x[k];
     if (!Number.isFinite(value) || !Number.isFinite(at)) return null;
     if (event.kind !== "bars") return mark(i, atX(at), atY(value), sizeOf(series));
-    const bar = Math.max(2, 0.7 * width / Math.max(1, series.y.length)), [from, to] = [atY(0), atY(value)];
-    return shape("rect", { class: `mark s${i % SHAPES.length}`, x: atX(at) - bar / 2, y: Math.min(from, to), width: bar, height: Math.abs(from - to) });
+    const bar = Math.max(2, 0.7 * width / series.y.length), ends = [atY(0), atY(value)], top = Math.min(...ends);
+    return shape("rect", {
+      class: `mark s${i % SHAPES.length}`, x: atX(at) - bar / 2, y: top, width: bar, height: Math.max(...ends) - top,
+    });
   })).filter(Boolean);
   const drawing = shape("svg", {
     viewBox: `0 0 ${LEFT + width + RIGHT} ${TOP + height + BOTTOM}`, width: LEFT + width + RIGHT, height: TOP + height + BOTTOM,

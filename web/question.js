@@ -58,7 +58,8 @@ function showOption(row, question, verdict, votes, isVoting) {
   const kind = verdict.isOver && right ? "right" : chosen >= 0 ? "wrong" : "";
   set(row, { class: `option ${kind}` });
   set(row.button, { disabled: verdict.isOver || (!isVoting && chosen >= 0) });
-  setText(row.mark, kind === "right" ? text("lessons.markRight") : kind === "wrong" ? text(chosen ? "lessons.markSecond" : "lessons.markFirst") : "");
+  const mark = { right: "markRight", wrong: chosen ? "markSecond" : "markFirst" }[kind];
+  setText(row.mark, mark ? text(`lessons.${mark}`) : "");
   showBars(row.bars, index, votes, verdict.isOver);
 }
 
@@ -66,13 +67,13 @@ function showOption(row, question, verdict, votes, isVoting) {
 function showBars(bars, index, votes, isOver) {
   const rounds = votes && (votes.isShown || isOver) ? votes.rounds : [];
   const most = Math.max(1, ...rounds.flat());
-  patch(bars, rounds.map((counts, round) => ({ count: counts[index], round })), (one) => one.round,
-    () => make("div", { class: "bar-of-votes" }, make("span", { class: "length" }), make("span", { class: "count" })), (bar, { count, round }) => {
-      bar.firstChild.style.setProperty("--share", String(count / most));
-      set(bar, { class: `bar-of-votes round${round}` });
-      const name = rounds.length < 2 ? "lessons.votes" : round ? "lessons.votesAfter" : "lessons.votesBefore";
-      setText(bar.lastChild, text(name, { n: count }));
-    });
+  const makeBar = () => make("div", {}, make("span", { class: "length" }), make("span", { class: "count" }));
+  patch(bars, rounds.map((counts, round) => ({ count: counts[index], round })), (one) => one.round, makeBar, (bar, { count, round }) => {
+    bar.firstChild.style.setProperty("--share", String(count / most));
+    set(bar, { class: `bar-of-votes round${round}` });
+    const name = rounds.length < 2 ? "lessons.votes" : round ? "lessons.votesAfter" : "lessons.votesBefore";
+    setText(bar.lastChild, text(name, { n: count }));
+  });
 }
 
 function makeField(question, hands, complain) {
@@ -112,7 +113,8 @@ export function makeQuestion(question, hands) {
   const helps = make("div", { class: "helps" }, showVotes, talk, votes, hint, giveUp);
   const said = make("p", { class: "said", id: `said-${hands.key}` });
   const verdict = make("div", { class: "verdict", tabindex: "-1", role: "group", "aria-labelledby": said.id }, said);
-  const element = make("section", { class: "question", "data-question": String(question.id) }, ask, form ?? "", list, note, hints, helps, verdict);
+  const element = make("section", { class: "question", "data-question": String(question.id) },
+    ask, form ?? "", list, note, hints, helps, verdict);
 
   if (form) verdict.addEventListener("keydown", (event) => {
     if (!/^[-.,\d\u2212]$/.test(event.key) || event.ctrlKey || event.metaKey || event.altKey || form.field.disabled) return;
@@ -147,7 +149,8 @@ export function makeQuestion(question, hands) {
       setText(votes, text(counted.rounds.length > 1 ? "lessons.countAfter" : "lessons.count", { n: countOf(counted.rounds.at(-1)) }));
     }
     const words = firstWords(question, judged);
-    set(verdict, { hidden: words === "", class: `verdict ${judged.isRight ? "good" : judged.isShown && !judged.tries.length ? "" : "bad"}` });
+    const kind = judged.isRight ? "good" : judged.tries.length ? "bad" : "";
+    set(verdict, { hidden: words === "", class: `verdict ${kind}` });
     setText(said, words);
     patch(verdict, ["said", ...otherWords(question, judged, isVoting || hasVotes ? counted : null)], (line) => line,
       (line) => make("p", {}, line));

@@ -11,12 +11,14 @@ const optionsOf = (question) => orderOf(question).map((i) => ({
 
 const heading = (lesson, name) => make("h2", {}, text(name, { number: lesson.number, title: titleOf(lesson).title }));
 const line = () => make("div", { class: "line" });
+const questionLine = (question, number) =>
+  make("p", {}, make("strong", {}, text("lessons.sheetQuestion", { number, question: question.question })));
 
 function printQuestion(question, number) {
   const choice = question.kind === "number" ? [make("p", {}, text("lessons.sheetNumber"))]
-    : [make("p", { class: "quiet" }, text("lessons.sheetBoxes")), ...optionsOf(question).map(({ words }) => make("p", { class: "boxes" }, `☐ ☐ ${words}`))];
-  return make("div", { class: "asked" }, make("p", {}, make("strong", {}, text("lessons.sheetQuestion", { number, question: question.question }))),
-    ...choice, make("p", {}, text("lessons.because")), line(), line());
+    : [make("p", { class: "quiet" }, text("lessons.sheetBoxes")),
+      ...optionsOf(question).map(({ words }) => make("p", { class: "boxes" }, text("lessons.sheetBox", { words })))];
+  return make("div", { class: "asked" }, questionLine(question, number), ...choice, make("p", {}, text("lessons.because")), line(), line());
 }
 
 // The sheet of questions has only what comes before the first question, because later events show answers.
@@ -29,10 +31,10 @@ export function questionsSheet(lesson) {
 }
 
 function printAnswer(question, number) {
-  const right = question.options[question.answer - 1];
+  const right = question.options[question.answer - 1], answer = question.kind === "number" ? readable(right) : right;
   const mistakes = optionsOf(question).filter(({ mistake }) => mistake);
-  return make("div", { class: "asked" }, make("p", {}, make("strong", {}, text("lessons.sheetQuestion", { number, question: question.question }))),
-    make("p", {}, make("strong", {}, text("lessons.sheetAnswer", { answer: question.kind === "number" ? readable(right) : right })), " ", question.why),
+  return make("div", { class: "asked" }, questionLine(question, number),
+    make("p", {}, make("strong", {}, text("lessons.sheetAnswer", { answer })), " ", question.why),
     make("ul", {}, ...mistakes.map(({ words, mistake }) => make("li", {}, text("lessons.sheetMistake", { words, mistake })))));
 }
 

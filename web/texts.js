@@ -169,7 +169,7 @@ const TEXTS = {
     scoreShown: "Shown: {shown}.",
     scoreOpen: "Still open: {open}.",
     rule: "The rule: {rule}",
-    next: "Next: {name}",
+    next: "Next: {number}. {title}",
     lastLesson: "This was the last lesson.",
     forget: "Ask all questions again",
 
@@ -207,6 +207,7 @@ const TEXTS = {
     sheetAnswers: "Lesson {number}: {title}. Answers",
     sheetQuestion: "Question {number}. {question}",
     sheetBoxes: "Left box: alone. Right box: after talking.",
+    sheetBox: "☐ ☐ {words}",
     sheetNumber: "Alone: ____________  After talking: ____________",
     because: "Because:",
     sheetAnswer: "Answer: {answer}.",
