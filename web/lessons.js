@@ -289,6 +289,7 @@ function showLesson(state, lesson, isPresenting) {
   const step = stepIn(lesson, state), count = model.stepsOf(lesson), isRecorded = model.isRecorded(lesson);
   const answers = answersOf(lesson, state), shown = { state, lesson, answers };
   setText(view.title, lessonName(lesson));
+  set(view.title, { "aria-level": isPresenting ? "1" : false }); // the page's first heading is hidden in front of a class
   setText(view.missing, isRecorded ? "" : text("lessons.missing", { why: model.whyMissing(lesson), slug: lesson.slug }));
   setText(view.corner, isPresenting ? codeOf(state) : "");
   set(view.voting, { "aria-pressed": String(Boolean(state.lessons.votes)) });
