@@ -205,7 +205,7 @@ export function update(state) {
 function showWords(toy, answer, done) {
   const lines = [];
   let kind = "";
-  if (toy.at === 0) lines.push(text(toy.cuts.length === 1 ? "toy.sayStart" : toy.guess === null ? "toy.sayGuess" : "toy.sayReady"));
+  if (toy.at === 0) lines.push(text(toy.cuts.length === 1 ? "toy.sayStart" : toy.guess === null && now().part === "toy" ? "toy.sayGuess" : "toy.sayReady"));
   else if (!done) lines.push(text("toy.sayPlaying", { at: toy.at, n: toy.cuts.length }));
   else {
     const verdict = compare(answer.full.map(valueOf), answer.sum.map(valueOf), answer.same, toy.cuts, toy.divide);
