@@ -222,10 +222,18 @@ function showWords(toy, answer, done) {
   set(view.words, { class: `verdict ${kind}` });
 }
 
+const memories = new Map(); // for each cut; measuring one takes longer than drawing
+
+function memoryOf(sizes) {
+  const key = String(sizes);
+  if (!memories.has(key)) memories.set(key, ask("batch_memory", Int32Array.from(sizes), sizes.length));
+  return memories.get(key);
+}
+
 // The measured memory of a larger training, one bar for each moment, for the same cut and for all items at once.
 function showMemory(toy) {
   const sizes = largerSizes(toy.cuts);
-  const cut = ask("batch_memory", Int32Array.from(sizes), sizes.length), whole = ask("batch_memory", Int32Array.from([64]), 1);
+  const cut = memoryOf(sizes), whole = memoryOf([64]);
   const [width, height] = [360, 70], moments = cut.moments, step = width / Math.max(moments.length, 1);
   const scale = (height - 4) / whole.peak;
   patch(view.memory, [{ key: "limit" }, ...moments.map((bytes, i) => ({ key: i, bytes }))], (one) => one.key,
