@@ -11,12 +11,14 @@ import gzip
 import hashlib
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "classroom.html"
-SCRIPTS = ["elements.js", "toy.js", "lessons.js", "chain.js", "noise.js", "page.js"]  # in this order; the last one starts the page
+STYLES = ["page.css", "toy.css", "lessons.css", "chain.css", "noise.css"]
+IMPORT = re.compile(r'^import (\{[^}]*\}|\* as \w+) from "\./(\w+)\.js";\n', re.M)
 MODULES = ["base", "kernels", "memory", "device", "array", "autograd", "checkpoint", "tools"]
 
 
@@ -32,7 +34,7 @@ def engine_sources():
 def page_sources():
     """Lists the engine's sources and the other sources of the page."""
     yield from engine_sources()
-    yield from (ROOT / "web" / name for name in ("build.py", "page.css", "page.html", *SCRIPTS))
+    yield from sorted(path for path in (ROOT / "web").iterdir() if path.suffix in (".css", ".html", ".js") or path.name == "build.py")
 
 
 def hash_of(sources):
@@ -47,6 +49,38 @@ def stamp(header):
     text = f'// The hash of all sources of the engine.\n#define TALLY_ENGINE_SOURCES "{hash_of(engine_sources())}"\n'
     if not header.exists() or header.read_text(encoding="utf-8") != text:
         header.write_text(text, encoding="utf-8")
+
+
+def bundled(entry):
+    """Returns one script with the module `entry` and all modules that it imports, each in a function of its own."""
+    scripts, begun = {}, set()
+
+    def add(name):
+        if name in scripts:
+            return
+        if name in begun:
+            sys.exit(f"web/{name}.js imports itself, directly or through other modules")
+        begun.add(name)
+        source = (ROOT / "web" / f"{name}.js").read_text(encoding="utf-8")
+        for _, other in IMPORT.findall(source):
+            add(other)
+        if re.search(r"^export (?!const |function |async function )", source, re.M):
+            sys.exit(f"web/{name}.js: only constants and functions can be exported")
+        exported = re.findall(r"^export (?:const|function|async function) (\w+)", source, re.M)
+        source = IMPORT.sub(lambda found: f"const {found[1].replace('* as ', '').replace(' as ', ': ')} = {found[2]}_module;\n", source)
+        if re.search(r"^import\b", source, re.M):
+            sys.exit(f"web/{name}.js: an import must be one line with a file of this folder")
+        source = re.sub(r"^export ", "", source, flags=re.M)
+        scripts[name] = f"const {name}_module = (() => {{\n{source}return {{ {', '.join(exported)} }};\n}})();\n"
+
+    add(entry)
+    return '"use strict";\n' + "".join(scripts.values())
+
+
+def shortened(text):
+    """Returns JavaScript or CSS without indentation and without lines that are only a comment."""
+    lines = [line.strip() for line in re.sub(r"^\s*/\*.*?\*/\s*$", "", text, flags=re.M | re.S).splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
 
 
 def packed(data):
@@ -90,12 +124,14 @@ def main():
     parts = {
         "hash": hash_of(page_sources()),
         "short": hash_of(page_sources())[:12],
-        "style": (ROOT / "web" / "page.css").read_text(encoding="utf-8"),
-        "script": "\n".join((ROOT / "web" / name).read_text(encoding="utf-8") for name in SCRIPTS),
-        "engine_script": packed((engine / "engine.js").read_bytes()),
+        "style": "".join(shortened((ROOT / "web" / name).read_text(encoding="utf-8")) for name in STYLES),
+        "boot": shortened((ROOT / "web" / "boot.js").read_text(encoding="utf-8")),
+        "scripts": packed(((engine / "engine.js").read_text(encoding="utf-8") + "\n" + shortened(bundled("main"))).encode()),
         "engine": packed((engine / "engine.wasm").read_bytes()),
         "recorded": packed(json.dumps(lessons(programs), ensure_ascii=False, separators=(",", ":")).encode()),
     }
+    for name in ("noUnpacking", "damagedScripts"):  # texts that are needed before the catalogue is unpacked
+        parts[name] = re.search(rf'^    {name}: "(.*)",$', (ROOT / "web" / "texts.js").read_text(encoding="utf-8"), re.M)[1]
     for name, part in parts.items():
         text = text.replace("{{" + name + "}}", part)
     PAGE.write_text(text, encoding="utf-8")

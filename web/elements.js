@@ -1,93 +1,121 @@
-// Makes elements of the page, reads numbers from fields, and formats numbers as text and as bits.
-"use strict";
+// Makes and updates elements of the page. A text never becomes HTML.
 
-const $ = (id) => document.getElementById(id);
+const SVG = "http://www.w3.org/2000/svg";
 
-function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
+export const byId = (id) => document.getElementById(id);
+
+function setAttributes(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== undefined) element.setAttribute(name, value);
+    else if (value === false || value === undefined || value === null) element.removeAttribute(name);
+    else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
   }
+  return element;
+}
+
+// Changes attributes of an element; false removes an attribute. Attributes on... add listeners, so pass these only once.
+export const set = setAttributes;
+
+export function make(tag, attributes = {}, ...children) {
+  const element = setAttributes(document.createElement(tag), attributes);
   element.append(...children);
   return element;
 }
 
-function drawn(width, height, label, ...shapes) {
-  const namespace = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(namespace, "svg");
-  for (const [name, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label }))
-    svg.setAttribute(name, value);
-  for (const [tag, attributes, text] of shapes) {
-    const shape = document.createElementNS(namespace, tag);
-    for (const [name, value] of Object.entries(attributes)) shape.setAttribute(name, value);
-    if (text !== undefined) shape.textContent = text;
-    svg.append(shape);
+// Makes a shape in an SVG picture.
+export function shape(tag, attributes = {}, ...children) {
+  const element = setAttributes(document.createElementNS(SVG, tag), attributes);
+  element.append(...children);
+  return element;
+}
+
+export function setText(element, words) {
+  if (element.textContent !== words) element.textContent = words;
+}
+
+// Shows one child for each item: keeps the children of the same keys, makes the missing ones, and updates all of them.
+export function patch(parent, items, keyOf, makeOne, updateOne = () => {}) {
+  const kept = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  let next = parent.firstElementChild;
+  for (const item of items) {
+    const key = String(keyOf(item));
+    let child = kept.get(key);
+    if (child) kept.delete(key);
+    else {
+      child = makeOne(item);
+      child.dataset.key = key;
+    }
+    if (child === next) next = next.nextElementSibling;
+    else parent.insertBefore(child, next);
+    updateOne(child, item);
   }
-  return svg;
+  for (const child of kept.values()) child.remove();
 }
 
-function filled(table, rows, head) {
-  const line = (cells, first) => make("tr", {}, ...cells.map((cell, i) => make(first || i === 0 ? "th" : "td",
-    { class: !first && i > 0 ? "n" : undefined, scope: first ? "col" : i === 0 ? "row" : undefined }, String(cell))));
-  const parts = head ? [make("thead", {}, line(head, true))] : [];
-  table.replaceChildren(...table.querySelectorAll("caption"), ...parts, make("tbody", {}, ...rows.map((row) => line(row, false))));
-  return table;
-}
-
-// Makes a group of buttons and marks exactly one button as chosen. The arrow keys change the choice.
-function choices(into, names, chosen, choose) {
-  into.setAttribute("role", "radiogroup");
-  into.replaceChildren(...names.map((name, i) => make("button", {
-    type: "button", role: "radio", "aria-checked": String(i === chosen), tabindex: i === Math.max(chosen, 0) ? "0" : "-1",
-    onclick: () => choose(i),
+// Makes a group of buttons of which one is chosen. The arrow keys change the choice. `group.choose(i)` marks a button.
+export function choices(label, names, onchoose) {
+  const group = make("div", { class: "choice", role: "radiogroup", "aria-label": label });
+  const buttons = names.map((name, i) => make("button", {
+    type: "button",
+    role: "radio",
+    onclick: () => onchoose(i),
     onkeydown: (event) => {
       const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (!by) return;
       event.preventDefault();
       const to = (i + by + names.length) % names.length;
-      choose(to);
-      into.children[to].focus();
-    } }, name)));
+      onchoose(to);
+      buttons[to].focus();
+    },
+  }, name));
+  group.append(...buttons);
+  group.choose = (chosen) => buttons.forEach((button, i) =>
+    set(button, { "aria-checked": String(i === chosen), tabindex: i === Math.max(chosen, 0) ? "0" : "-1" }));
+  return group;
 }
 
-const tell = (words) => { $("told").textContent = words; };
-
-// ---- numbers ---------------------------------------------------------------------------------------------------
-
-// Returns the number in a field. If the text is not a valid number, writes a complaint and returns null.
-function numberIn(field, complaint, what, holds) {
-  const text = field.value.trim(), value = Number(text);
-  const wrong = text === "" ? "is empty" : Number.isNaN(value) ? `is not a number: ${text}`
-    : !Number.isFinite(Math.fround(value)) ? `is too large for 32 bits: ${text}` : holds(value);
-  field.setAttribute("aria-invalid", String(Boolean(wrong)));
-  complaint.textContent = wrong ? `${what} ${wrong}. The page still shows the previous value.` : "";
-  return wrong ? null : value;
-}
-const anyNumber = () => "";
-const wholeBetween = (least, most) => (value) => Number.isInteger(value) && value >= least && value <= most ? ""
-  : `is not a whole number from ${least} to ${most}: ${value}`;
-
-// Formats a 32-bit number with as few digits as possible, so that reading them gives the same number.
-function short(value) {
-  for (let digits = 1; digits < 9; ++digits)
-    if (Math.fround(Number(value.toPrecision(digits))) === Math.fround(value)) return String(Number(value.toPrecision(digits)));
-  return String(value);
+// Fills a table. A cell that looks like a number is aligned to the right, in the font of numbers.
+export function fillTable(table, rows, head) {
+  const looksLikeNumber = (cell) => /^[-+−]?[\d.,]+([eE][-+]?\d+)?( ?(%|B|KiB|MiB|s|ms))?$|^\[.*\]$|^-$/.test(cell);
+  const line = (cells, isHead) => make("tr", {}, ...cells.map((cell, i) => make(isHead || i === 0 ? "th" : "td", {
+    class: looksLikeNumber(String(cell)) ? "n" : undefined,
+    scope: isHead ? "col" : i === 0 ? "row" : undefined,
+  }, String(cell))));
+  const parts = head ? [make("thead", {}, line(head.map((name) => name || "\u2013"), true))] : [];
+  table.replaceChildren(...table.querySelectorAll("caption"), ...parts, make("tbody", {}, ...rows.map((row) => line(row, false))));
+  return table;
 }
 
-function bitsOf(value) {
-  const view = new DataView(new ArrayBuffer(4));
-  view.setFloat32(0, value);
-  return view.getUint32(0).toString(16).padStart(8, "0");
+// Makes a text field that keeps what is typed until it is a number. `read(text)` returns {value} or {wrong}; the complaint
+// is next to the field and describes it. `field.put(text)` shows a text unless the field has the focus.
+export function numberField(attributes, read, onvalue) {
+  const complaint = make("span", { class: "complaint", id: `${attributes.id}-complaint`, role: "alert" });
+  const field = make("input", { class: "number", autocomplete: "off", spellcheck: "false", "aria-describedby": complaint.id, ...attributes });
+  const wrapper = make("span", { class: "field" }, field, complaint);
+  const take = () => {
+    const { value, wrong } = read(field.value);
+    set(field, { "aria-invalid": wrong ? "true" : false });
+    setText(complaint, wrong ?? "");
+    if (!wrong) onvalue(value);
+  };
+  field.addEventListener("change", take);
+  wrapper.field = field;
+  wrapper.put = (text) => {
+    if (field === document.activeElement || field.getAttribute("aria-invalid") === "true") return;
+    if (field.value !== text) field.value = text;
+  };
+  wrapper.clear = () => {
+    set(field, { "aria-invalid": false });
+    setText(complaint, "");
+  };
+  return wrapper;
 }
 
-function valueOf(x) {
-  const view = new DataView(new ArrayBuffer(4));
-  view.setUint32(0, parseInt(x.bits, 16));
-  return view.getFloat32(0);
+let announcing = 0;
+// Tells a screen reader a short text, and shows it if it is a problem.
+export function announce(words) {
+  const status = byId("status");
+  setText(status, words);
+  clearTimeout(announcing);
 }
-
-const bytes = (n) => n < 1024 ? `${n} B` : `${(n / 1024).toFixed(1)} KiB`;
-const texts = (numbers) => `[${numbers.map((x) => x.text).join("  ")}]`;
-const bits = (numbers) => numbers.map((x) => x.bits).join(" ");

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <map>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "tally/base/text.hpp"
@@ -49,6 +51,32 @@ private:
     std::size_t before_ = memory::in_use();
 };
 
+// Notes the highest number of bytes in use within each operation and each backward function.
+class Moments final : Observer {
+public:
+    explicit Moments(const Ledger& ledger) : ledger_{ledger} {}
+    std::vector<std::size_t> bytes;
+
+private:
+    void on_forward(const ForwardEvent&) override { note(); }
+    void after_backward(const Node&) override { note(); }
+    void note() {
+        bytes.push_back(ledger_.peak());
+        memory::reset_peak();
+    }
+
+    const Ledger& ledger_;
+    const Observer::Scope scope_{*this};
+};
+
+}  // namespace
+
+namespace {
+Tensor scaled(Tensor loss, Divide divide, int rows, int parts, std::int64_t all_rows) {
+    if (divide == Divide::by_parts) return std::move(loss) / parts;
+    if (divide == Divide::by_rows) return std::move(loss) * rows / static_cast<int>(all_rows);
+    return loss;
+}
 }  // namespace
 
 std::string toy(const std::vector<float>& x, const std::vector<float>& w, const std::vector<int>& cuts,
@@ -79,10 +107,8 @@ std::string toy(const std::vector<float>& x, const std::vector<float>& w, const 
     std::int64_t from = 0;
     for (const int size : cuts) {
         const auto forward = [&] {
-            Tensor part = mean(matmul(slice(all, 0, from, from + size), weights));
-            if (divide == Divide::by_parts) return std::move(part) / static_cast<int>(cuts.size());
-            if (divide == Divide::by_rows) return std::move(part) * size / static_cast<int>(rows);
-            return part;
+            return scaled(mean(matmul(slice(all, 0, from, from + size), weights)), divide, size,
+                          static_cast<int>(cuts.size()), rows);
         };
         const Array<float> alone = grad(forward(), {weights}).front();
         const Ledger ledger;
@@ -105,99 +131,221 @@ std::string toy(const std::vector<float>& x, const std::vector<float>& w, const 
            member("full_peak", std::to_string(full_peak)) + "," + member("peak", std::to_string(peak)) + "}";
 }
 
-std::string chain(const std::vector<bool>& keep) {
-    constexpr std::int64_t items = 16, units = 16;  // 1 KiB per value
-    const std::size_t layers = keep.size();
-    if (layers < 2 || layers > 64) throw Error("[chain] 2 to 64 layers, not " + std::to_string(layers));
-    const Tensor x = constant(Array<float>::full({items, units}, 0.5f));
-    const Tensor matrix = parameter(Array<float>::full({units, units}, 0.125f));
+std::string race(const std::vector<float>& x, const std::vector<int>& cuts, Divide divide, float rate,
+                 int steps) {
+    const auto rows = static_cast<std::int64_t>(x.size() / 3);
+    if (x.size() % 3 != 0 || std::accumulate(cuts.begin(), cuts.end(), 0) != rows || steps < 1 || steps > 100)
+        throw Error("[race] rows of 3 numbers, cuts for all rows and 1 to 100 steps are needed");
+    const Tensor all = constant(Array<float>({rows, 3}, x));
+    const Tensor target = matmul(all, constant({1.0f, 1.0f, 1.0f}));
+    const Tensor w = parameter({0.0f, 0.0f, 0.0f});
+    std::string track = numbers(w.value());
+    for (int step = 0; step < steps; ++step) {
+        w.zero_grad();
+        std::int64_t from = 0;
+        for (const int size : cuts) {
+            const Tensor error =
+                matmul(slice(all, 0, from, from + size), w) - slice(target, 0, from, from + size);
+            scaled(mean(pow(error, 2)), divide, size, static_cast<int>(cuts.size()), rows).backward();
+            from += size;
+        }
+        sgd_step({w}, rate);
+        track += "," + numbers(w.value());
+    }
+    return "{" + member("track", "[" + track + "]") + "}";
+}
 
-    struct Taken {
-        std::size_t peak = 0;
-        std::vector<int> runs;
-        std::string moments;
-        std::vector<float> gradient;
+std::string batch_memory(const std::vector<int>& sizes) {
+    constexpr std::int64_t items = 64, units = 32;
+    if (std::accumulate(sizes.begin(), sizes.end(), 0) != items ||
+        *std::min_element(sizes.begin(), sizes.end()) < 1)
+        throw Error("[batch_memory] micro-batches of 64 items in all, each of at least 1");
+    const Tensor x = constant(Array<float>::full({items, units}, 0.5f));
+    std::vector<Tensor> weights;
+    for (int layer = 0; layer < 4; ++layer)
+        weights.push_back(parameter(Array<float>::full({units, units}, 0.03125f)));
+    const auto update = [&] {
+        std::int64_t from = 0;
+        for (const int size : sizes) {
+            Tensor h = slice(x, 0, from, from + size);
+            for (const Tensor& W : weights) h = tanh(matmul(std::move(h), W));
+            (sum(pow(std::move(h), 2)) / static_cast<int>(items)).backward();
+            from += size;
+        }
     };
-    const auto take = [&](const auto& run) {
-        Taken taken;
-        taken.runs.resize(layers);
-        const Ledger ledger;
-        const auto note = [&](const char* what, std::size_t layer) {
-            taken.moments += (taken.moments.empty() ? "{" : ",{") +
-                             member("what", std::string("\"") + what + "\"") + "," +
-                             member("layer", std::to_string(layer)) + "," +
-                             member("bytes", std::to_string(ledger.now())) + "}";
-        };
-        Chain<Array<float>> steps;
-        for (std::size_t i = 0; i < layers; ++i)
-            steps.push_back([&, i](Tensor h) {
-                Tensor y = tanh(matmul(std::move(h), matrix));
-                note(taken.runs[i]++ == 0 ? "forward" : "again", i);
+    update();  // allocates the gradients
+    const Ledger ledger;
+    const Moments moments{ledger};
+    update();
+    return "{" +
+           member("peak", std::to_string(*std::max_element(moments.bytes.begin(), moments.bytes.end()))) +
+           "," +
+           member("moments", list(moments.bytes, [](std::size_t bytes) { return std::to_string(bytes); })) +
+           "}";
+}
+
+namespace {
+
+// A moment ends when a layer has run or its backward function has run.
+struct Moment {
+    const char* kind;   // forward, again or backward
+    std::size_t layer;  // counted from 0
+    std::size_t peak;   // the most bytes in use since the moment before
+    std::size_t after;  // the bytes in use at the end
+};
+
+// Notes the moments of a chain whose layers are a product and tanh.
+class LayerMoments final : Observer {
+public:
+    explicit LayerMoments(std::size_t layers) : not_yet_backward_{layers} {}
+    void note(const char* kind, std::size_t layer) {
+        all.push_back({kind, layer, ledger_.peak(), ledger_.now()});
+        memory::reset_peak();
+    }
+    std::vector<Moment> all;
+
+private:
+    // The backward pass goes from the last layer to the first. In each layer, the product comes last.
+    void after_backward(const Node& node) override {
+        if (std::string_view(node.op()) == "matmul") note("backward", --not_yet_backward_);
+    }
+
+    const Ledger ledger_;
+    std::size_t not_yet_backward_;
+    const Observer::Scope scope_{*this};
+};
+
+struct ChainRun {
+    std::vector<Moment> moments;
+    std::vector<std::uint32_t> gradient;  // the bits of its numbers
+
+    std::size_t peak() const {
+        return std::max_element(moments.begin(), moments.end(),
+                                [](const Moment& a, const Moment& b) { return a.peak < b.peak; })
+            ->peak;
+    }
+    auto again() const {
+        return std::count_if(moments.begin(), moments.end(),
+                             [](const Moment& moment) { return std::string_view(moment.kind) == "again"; });
+    }
+};
+
+using Layers = Chain<Array<float>>;
+
+// The values of a LayerChain have 16 x 16 numbers, which are 1 KiB.
+class LayerChain {
+public:
+    explicit LayerChain(std::size_t layers) : layers_{layers} {
+        if (layers < 2 || layers > 64) throw Error("[chain] 2 to 64 layers, not " + std::to_string(layers));
+        sum(layer(input())).backward();  // allocates the gradient, so that no run needs memory for it
+    }
+
+    // Runs forward and backward. `run` gets the layers and the input, and returns the output.
+    template <class Run> ChainRun measure(Run run) const {
+        matrix_.zero_grad();
+        LayerMoments moments(layers_);
+        std::vector<bool> ran(layers_);
+        Layers noted;
+        for (std::size_t i = 0; i < layers_; ++i)
+            noted.push_back([&, i](Tensor h) {
+                Tensor y = layer(std::move(h));
+                moments.note(ran[i] ? "again" : "forward", i);
+                ran[i] = true;
                 return y;
             });
-        {
-            const Tensor loss = sum(run(steps));
-            loss.backward();
-        }
-        note("end", layers);
-        taken.peak = ledger.peak();
-        taken.gradient = matrix.grad().to_vector();
-        matrix.free_grad();
-        return taken;
-    };
-
-    const auto again = [](const Taken& taken) {
-        return std::accumulate(taken.runs.begin(), taken.runs.end(), 0) - static_cast<int>(taken.runs.size());
-    };
-
-    std::vector<std::size_t> sizes;  // number of layers of each segment
-    for (std::size_t i = 0; i < layers; ++i) {
-        if (i == 0 || keep[i])
-            sizes.push_back(1);
-        else
-            ++sizes.back();
+        sum(run(noted, input())).backward();
+        ChainRun measured{moments.all, {}};
+        for (const float x : matrix_.grad().to_vector())
+            measured.gradient.push_back(std::bit_cast<std::uint32_t>(x));
+        return measured;
     }
-    const Taken plain = take([&](const auto& steps) { return checkpoint_sequential(steps, 1, x); });
-    const Taken cut = take([&](const auto& steps) { return checkpoint_sequential(steps, sizes, x); });
-    // Finds the segments that recompute the fewest layers without more memory than the user's segments. Tries
-    // smaller budgets, because predicted memory is slightly more than measured memory.
-    const Chain<Array<float>> quiet(layers, [&](Tensor h) { return tanh(matmul(std::move(h), matrix)); });
-    const std::vector<detail::LayerBytes> measured = detail::measure_layers(quiet, x);
-    std::vector<std::size_t> best_sizes = sizes;
-    Taken best = cut;
-    for (std::size_t bytes = detail::predicted_bytes(measured, sizes);
-         bytes >= detail::predicted_bytes(measured, sizes) / 2;) {
-        std::vector<std::size_t> tried;
-        try {
-            tried = fit_into(measured, bytes).sizes;
-        } catch (const OutOfMemory&) {  // no division into segments needs less memory
-            break;
-        }
-        const Taken taken = take([&](const auto& steps) { return checkpoint_sequential(steps, tried, x); });
-        if (taken.peak <= cut.peak && again(taken) < again(best)) {
-            best = taken;
-            best_sizes = tried;
-        }
-        if (taken.peak <= cut.peak || tried.size() * 2 > layers) break;
-        bytes = detail::predicted_bytes(measured, tried) - 1;
+    ChainRun in_segments(const std::vector<std::size_t>& sizes) const {
+        return measure([&](const Layers& layers, Tensor x) {
+            return checkpoint_sequential(layers, sizes, std::move(x));
+        });
     }
-    const Taken revolve =
-        take([&](const auto& steps) { return Revolve<Array<float>>(steps, sizes.size())(x); });
 
-    bool all_same = true;
-    for (const Taken* taken : {&cut, &std::as_const(best), &revolve})
-        all_same = all_same && taken->gradient == plain.gradient;
-    return "{" + member("peak", std::to_string(cut.peak)) + "," +
-           member("again", std::to_string(again(cut))) + "," +
-           member("runs", list(cut.runs, [](int runs) { return std::to_string(runs); })) + "," +
-           member("plain", std::to_string(plain.peak)) + "," + member("moments", "[" + cut.moments + "]") +
-           "," + member("best", list(best_sizes, [](std::size_t size) { return std::to_string(size); })) +
-           "," + member("best_peak", std::to_string(best.peak)) + "," +
-           member("best_again", std::to_string(again(best))) + "," +
-           member("revolve_peak", std::to_string(revolve.peak)) + "," +
-           member("revolve_again", std::to_string(again(revolve))) + "," +
-           member("kept", std::to_string(sizes.size())) + "," + member("same", all_same ? "true" : "false") +
-           "}";
+    // Measures the layers for fit_into(), which does not know the gradient that waits while a segment runs again.
+    // Adds these bytes to each layer, and subtracts them from the last segment, which does not run again. The last
+    // segment is the only one that contains the last layer.
+    std::vector<detail::LayerBytes> bytes_of_layers() const {
+        auto measured = detail::measure_layers(
+            Layers(layers_, [this](Tensor h) { return layer(std::move(h)); }), input());
+        const std::vector<std::size_t> longest{layers_ - 1, 1};
+        const std::size_t waiting = in_segments(longest).peak() - detail::predicted_bytes(measured, longest);
+        for (detail::LayerBytes& one : measured) one.transient += waiting;
+        measured.back().result -= waiting;
+        return measured;
+    }
+
+private:
+    static Tensor input() { return constant(Array<float>::full({16, 16}, 0.5f)); }
+    Tensor layer(Tensor h) const { return tanh(matmul(std::move(h), matrix_)); }
+
+    std::size_t layers_;
+    Tensor matrix_ = parameter(Array<float>::full({16, 16}, 0.125f));
+};
+
+std::string text_of(const Moment& moment) {
+    return "{" + member("kind", std::string("\"") + moment.kind + "\"") + "," +
+           member("layer", std::to_string(moment.layer)) + "," + member("peak", std::to_string(moment.peak)) +
+           "," + member("after", std::to_string(moment.after)) + "}";
+}
+
+// What the segments do not change. The page asks for many segments of one chain, so it is measured only once.
+struct ChainFacts {
+    std::vector<std::uint32_t> gradient;  // without checkpoints
+    std::vector<detail::LayerBytes> bytes;
+};
+
+const ChainFacts& facts_of(std::size_t layers) {
+    static std::map<std::size_t, ChainFacts> known;
+    const auto found = known.find(layers);
+    if (found != known.end()) return found->second;
+    const LayerChain chain(layers);
+    return known.emplace(layers, ChainFacts{chain.in_segments({layers}).gradient, chain.bytes_of_layers()})
+        .first->second;
+}
+
+// Writes what all ways to run a chain have in common, without the braces.
+std::string costs(const ChainRun& run, std::size_t layers) {
+    return member("peak", std::to_string(run.peak())) + "," + member("again", std::to_string(run.again())) +
+           "," + member("same", run.gradient == facts_of(layers).gradient ? "true" : "false");
+}
+
+}  // namespace
+
+std::string chain(const std::vector<bool>& starts) {
+    std::vector<std::size_t> sizes;
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+        if (i == 0 || starts[i]) sizes.push_back(0);
+        ++sizes.back();
+    }
+    const ChainRun run = LayerChain(starts.size()).in_segments(sizes);
+    return "{" + costs(run, starts.size()) + "," + member("moments", list(run.moments, text_of)) + "}";
+}
+
+std::string chain_fit(int layers, int bytes) {
+    const auto& measured = facts_of(static_cast<std::size_t>(layers)).bytes;
+    detail::Segmentation segments;
+    bool fits = true;
+    try {
+        segments = fit_into(measured, static_cast<std::size_t>(std::max(bytes, 0)));
+    } catch (const OutOfMemory& error) {
+        fits = false;
+        segments = fit_into(measured, error.asked);
+    }
+    return "{" + member("fits", fits ? "true" : "false") + "," +
+           member("peak", std::to_string(segments.bytes)) + "," +
+           member("sizes", list(segments.sizes, [](std::size_t size) { return std::to_string(size); })) + "}";
+}
+
+std::string chain_revolve(int layers, int snapshots) {
+    const auto count = static_cast<std::size_t>(layers);
+    const ChainRun run = LayerChain(count).measure([&](const Layers& steps, Tensor x) {
+        return Revolve<Array<float>>(steps, static_cast<std::size_t>(std::max(snapshots, 0)))(std::move(x));
+    });
+    return "{" + costs(run, count) + "}";
 }
 
 std::string noise(std::uint64_t seed, int size, int draws) {

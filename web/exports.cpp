@@ -51,8 +51,28 @@ EMSCRIPTEN_KEEPALIVE const char* tally_toy(const float* x, int numbers, const fl
     });
 }
 
-EMSCRIPTEN_KEEPALIVE const char* tally_chain(const int* keep, int layers) {
-    return answered([&] { return tally::web::chain(std::vector<bool>(keep, keep + layers)); });
+EMSCRIPTEN_KEEPALIVE const char* tally_race(const float* x, int numbers, const int* cuts, int parts,
+                                            int divide, float rate, int steps) {
+    return answered([&] {
+        return tally::web::race(copy(x, numbers), copy(cuts, parts), static_cast<tally::web::Divide>(divide),
+                                rate, steps);
+    });
+}
+
+EMSCRIPTEN_KEEPALIVE const char* tally_batch_memory(const int* sizes, int parts) {
+    return answered([&] { return tally::web::batch_memory(copy(sizes, parts)); });
+}
+
+EMSCRIPTEN_KEEPALIVE const char* tally_chain(const int* starts, int layers) {
+    return answered([&] { return tally::web::chain(std::vector<bool>(starts, starts + layers)); });
+}
+
+EMSCRIPTEN_KEEPALIVE const char* tally_chain_fit(int layers, int bytes) {
+    return answered([&] { return tally::web::chain_fit(layers, bytes); });
+}
+
+EMSCRIPTEN_KEEPALIVE const char* tally_chain_revolve(int layers, int snapshots) {
+    return answered([&] { return tally::web::chain_revolve(layers, snapshots); });
 }
 
 EMSCRIPTEN_KEEPALIVE const char* tally_noise(int seed, int size, int draws) {

@@ -1,192 +1,333 @@
-// Shows the recorded lessons step by step with questions, as a sheet for printing, or in front of a class.
+// Shows the recorded lessons: the list, a lesson as cards, printed sheets, and a lesson in front of a class.
+import { lessons } from "./calls.js";
+import { make, patch, set, setText } from "./elements.js";
+import { makeEvent } from "./lesson_events.js";
+import { makeRow, showDots, updateRow } from "./lesson_list.js";
+import * as live from "./lesson_live.js";
+import * as model from "./lesson_model.js";
+import { makePresenter } from "./present.js";
+import { answersOf, forgetAnswers, keepAnswer, keepStep } from "./progress.js";
+import { makeQuestion } from "./question.js";
+import { answersSheet, questionsSheet } from "./sheet.js";
+import { codeOf } from "./state.js";
+import { change, now } from "./store.js";
+import { text } from "./texts.js";
 
-const LIVE = { "full-batch": "part=toy&cuts=6&divide=1", "why-a-large-batch": "part=noise", "forgot-to-divide": "part=toy&cuts=2,2,2&divide=0",
-  "divide": "part=toy&cuts=2,2,2&divide=1", "unequal": "part=toy&cuts=4,2&divide=1", "checkpointing": "part=chain", "the-best-schedule": "part=chain" };  // the experiment of the page that a lesson links to
-const answered = new Set();  // the predictions that the learner answered in this visit, as "lesson/number"
-const hands = new Map();     // for each option of a prediction, the number of learners who raised a hand
+export const liveOf = live.liveOf; // main.js shows this part beside the lesson
 
-function showLesson() {
-  const lesson = recorded.find((one) => one.number === state.lesson);
-  if (!lesson) return;
-  const title = (one) => one.events.find((event) => event.event === "title");
-  if ($("lesson").children.length === 0)
-    $("lesson").replaceChildren(...recorded.map((one) => make("option", { value: one.number },
-      `${one.number}. ${title(one) ? title(one).title : "needs a GPU"}`)));
-  $("lesson").value = state.lesson;
-  $("present").checked = Boolean(state.present);
-  const steps = title(lesson) ? title(lesson).steps : 1;
-  state.step = Math.min(state.step, steps);
-  if ($("handout").checked) {
-    $("talk").replaceChildren(...handout(lesson));
-    $("on").hidden = true;
+const { lessonOf } = live;
+const stepIn = (lesson, state) => Math.min(state.lessons.step, model.stepsOf(lesson));
+
+let view = null;
+let armed = ""; // what the next press does, if it needs two presses
+const votes = new Map(); // of each question, as slug/id
+
+// Returns what the functions below need to know about the moment.
+function moment() {
+  const state = now(), lesson = lessonOf(state), step = stepIn(lesson, state), answers = answersOf(lesson, state);
+  return { state, lesson, step, answers, open: model.openQuestion(lesson, step, answers) };
+}
+
+const refresh = () => update(now());
+const votesOf = (lesson, question) => votes.get(`${lesson.slug}/${question.id}`) ?? model.noVotes(question);
+
+// ---- what a learner or a teacher does ----
+
+// Returns whether `what` was armed by the press before. Otherwise it arms it.
+function isArmedBy(what, words) {
+  if (armed === what) return true;
+  armed = what;
+  setText(view.say, words);
+  refresh();
+  return false;
+}
+
+function disarm() {
+  armed = "";
+  setText(view.say, "");
+}
+
+function keep(question, record) {
+  const { state, lesson } = moment();
+  disarm();
+  keepAnswer(lesson, state, question.id, record);
+  refresh();
+}
+
+function showVerdict(question) {
+  const { verdict } = view.steps.querySelector(`[data-question="${question.id}"]`);
+  verdict.focus({ preventScroll: true });
+  verdict.scrollIntoView({ block: "nearest" });
+}
+
+const recordOf = (question) => moment().answers[question.id] ?? model.NO_RECORD;
+
+function answer(question, words) {
+  keep(question, model.tryOnce(question, recordOf(question), words));
+  showVerdict(question);
+}
+
+function giveUp(question) {
+  const { state } = moment();
+  if (state.lessons.present && !isArmedBy(`show/${question.id}`, text("lessons.armed"))) return;
+  keep(question, model.giveUp(question, recordOf(question)));
+  showVerdict(question);
+}
+
+const hint = (question) => keep(question, model.takeHint(question, recordOf(question)));
+
+function putVotes(question, next) {
+  disarm();
+  votes.set(`${moment().lesson.slug}/${question.id}`, next);
+  refresh();
+}
+
+const countVote = (question, option, by) => putVotes(question, model.vote(votesOf(moment().lesson, question), option, by));
+const talk = (question) => putVotes(question, model.secondRound(votesOf(moment().lesson, question)));
+
+function showVotes(question) {
+  const counted = votesOf(moment().lesson, question);
+  putVotes(question, { ...counted, isShown: !counted.isShown });
+}
+
+const toStep = (step) => change({ lessons: { step } });
+
+function beginAgain() {
+  const { state, lesson } = moment();
+  disarm();
+  forgetAnswers(lesson, state);
+  model.questionsOf(lesson).forEach((question) => votes.delete(`${lesson.slug}/${question.id}`));
+  change({ lessons: { step: 1 } });
+  refresh();
+}
+
+function openSheet(sheet) {
+  change({ lessons: { sheet } });
+  setTimeout(() => globalThis.print(), 100); // after the pictures of the sheet are there
+}
+
+// ---- keys in front of a class ----
+
+// Scrolls a step that does not fit the screen. Returns whether there was something to scroll.
+function scrolled(direction) {
+  const below = view.lesson.getBoundingClientRect().bottom - innerHeight;
+  if (direction > 0 ? below <= 8 : scrollY <= 8) return false;
+  scrollBy(0, direction > 0 ? Math.min(below + 16, 0.8 * innerHeight) : -0.8 * innerHeight);
+  return true;
+}
+
+const currentQuestion = () => view.steps.querySelector(".question");
+
+const presenting = {
+  isPresenting: () => {
+    const { part, lessons: shown } = now();
+    return part === "lessons" && Boolean(shown.present) && !shown.sheet && lessonOf(now()) !== null;
+  },
+  forward: (key) => {
+    const { lesson, step, open } = moment();
+    if (key !== "ArrowRight" && scrolled(1)) return;
+    const next = model.nextOf(lessons, lesson);
+    if (open) giveUp(open);
+    else if (step < model.stepsOf(lesson)) toStep(step + 1);
+    else if (next && isArmedBy("next", text("lessons.armedNext", { number: next.number })))
+      change({ lessons: { lesson: next.number, step: 1 } });
+  },
+  back: (key) => {
+    const { step } = moment();
+    if ((key !== "ArrowLeft" && scrolled(-1)) || step === 1) return;
+    toStep(step - 1);
+  },
+  // A digit presses an option, or begins to type a number. Returns false if the key must reach the field.
+  choose: (key) => {
+    const question = currentQuestion(), { open } = moment();
+    if (!open) return undefined;
+    if (question.field && !now().lessons.votes) {
+      question.field.focus();
+      question.field.select();
+      return false;
+    }
+    question.options[Number(key) - 1]?.button.click();
+    return undefined;
+  },
+  hint: () => {
+    const { open } = moment();
+    if (open) hint(open);
+  },
+  picture: () => (view.steps.querySelector("img") ?? view.context.querySelector("img"))?.click(),
+  checks: () => {
+    const checks = view.steps.querySelector("details.checks");
+    if (checks) checks.open = !checks.open;
+  },
+  showVotes: () => {
+    const { open, state } = moment();
+    if (open && state.lessons.votes) showVotes(open);
+  },
+  setVotes: (on) => change({ lessons: { votes: on ? 1 : 0 } }),
+  begin: beginAgain,
+  leave: () => {
+    change({ lessons: { present: 0 } });
+    view.teach.open = true;
+    view.present.focus();
+  },
+};
+
+// ---- building ----
+
+const link = (words, fields, attributes = {}) => make("a", { href: `#part=lessons&${new URLSearchParams(fields)}`, ...attributes }, words);
+const button = (name, onclick, attributes = {}) => make("button", { type: "button", onclick, ...attributes }, text(`lessons.${name}`));
+const lessonName = (lesson) => text("lessons.name2", { number: lesson.number, title: model.titleOf(lesson).title });
+
+function makeEnd(lesson) {
+  const score = make("p"), rule = model.ruleOf(lesson), next = model.nextOf(lessons, lesson);
+  const again = button("forget", beginAgain, { class: "small" });
+  const onward = next ? make("a", { class: "onward" }, text("lessons.next", { number: next.number, title: model.titleOf(next).title }))
+    : make("p", {}, text("lessons.lastLesson"));
+  const element = make("section", { class: "end" }, make("h3", { tabindex: "-1" }, text("lessons.endOf", { number: lesson.number })), score,
+    ...(rule ? [make("p", { class: "rule" }, text("lessons.rule", { rule }))] : []),
+    make("p", { class: "bar" }, onward, link(text("lessons.all"), { lesson: 0 }), again));
+  element.refresh = ({ answers, state }) => {
+    const counted = model.scoreOf(lesson, answers);
+    setText(score, ["score", "scoreSecond", "scoreWrong", "scoreShown", "scoreOpen"]
+      .filter((name, i) => i === 0 || counted[["first", "second", "wrong", "shown", "open"][i]])
+      .map((name) => text(`lessons.${name}`, counted)).join(" "));
+    if (next) {
+      const { present, votes: isVoting } = state.lessons;
+      set(onward, { href: `#part=lessons&lesson=${next.number}${present ? "&present=1" : ""}${isVoting ? "&votes=1" : ""}` });
+    }
+  };
+  return element;
+}
+
+function makeView(one, lesson) {
+  if (one.kind === "end") return makeEnd(lesson);
+  if (one.kind !== "question") return makeEvent(one);
+  return makeQuestion(one.event, {
+    key: `${lesson.slug}-${one.event.id}`, answer, giveUp, hint, talk, showVotes, vote: countVote,
+    isVoting: () => Boolean(now().lessons.votes),
+  });
+}
+
+function updateView(element, one, { state, lesson, answers }) {
+  if (one.kind !== "question") {
+    element.refresh?.({ state, answers });
     return;
   }
-  const presenting = document.body.classList.contains("presenting");
-  const shown = presenting ? [make("p", { class: "quiet" }, `Lesson ${lesson.number}: ${title(lesson)?.title ?? ""}, step ${state.step} of ${steps}`)] : [];
-  const keys = new Map(lesson.events.filter((event) => event.event === "prediction").map((event, i) => [event, `${state.lesson}/${i + 1}`]));
-  let open = false, holds = [];
-  const fold = () => { shown.push(...folded(holds)); holds = []; };
-  for (const [i, event] of lesson.events.entries()) {
-    if (event.step > state.step || open) break;
-    if (event.step !== lesson.events[i - 1]?.step) fold();
-    if (presenting && event.step !== state.step) continue;
-    if (event.event === "check" && event.ok) holds.push(event);
-    else if (event.event === "prediction") {
-      open = event.step === state.step && !answered.has(keys.get(event));
-      shown.push(questionAbout(event, keys.get(event), !open));
-    } else if (event.event === "graph") {
-      const next = lesson.events.slice(i).find((later) => keys.has(later));
-      const tells = next && next.step <= event.step + 1 && !answered.has(keys.get(next));
-      shown.push(make("details", { open: !tells }, make("summary", {}, tells ? "The picture (it shows the next answer)" : "The picture"), ...told(event)));
-    } else shown.push(...told(event));
-  }
-  fold();
-  if (LIVE[lesson.slug] && state.step === steps && !open) shown.push(make("p", {}, make("a", { href: `#${LIVE[lesson.slug]}` }, "Try it yourself, with the engine")));
-  $("talk").replaceChildren(...shown);
-  $("back-step").hidden = state.step === 1;
-  $("next-step").hidden = open || state.step >= steps;
-  $("on").hidden = $("back-step").hidden && $("next-step").hidden;
+  const questions = model.questionsOf(lesson), question = one.event;
+  element.refresh({
+    record: answers[question.id] ?? model.NO_RECORD, votes: votesOf(lesson, question), isVoting: Boolean(state.lessons.votes),
+    isArmed: armed === `show/${question.id}`, number: questions.indexOf(question) + 1, total: questions.length,
+  });
 }
 
-const folded = (checks) => checks.length === 0 ? [] : [make("details", { class: "quiet" },
-  make("summary", {}, checks.length === 1 ? "1 check holds" : `${checks.length} checks hold`), ...checks.flatMap(told))];
-
-// Returns a sheet: first the text before the first question without pictures, then all questions with space for answers, then all events.
-function handout(lesson) {
-  const sheet = [make("h2", {}, `Lesson ${lesson.number}: ${lesson.events[0].title ?? "needs a GPU"}`)], answers = [];
-  let number = 0;
-  for (const event of lesson.events) {
-    if (event.event === "prediction") {
-      sheet.push(make("div", { class: "question" }, make("p", {}, make("strong", {}, `Question ${++number}. ${event.question}`)),
-        ...(event.kind === "number" ? [make("p", {}, "Alone: ____________  After talking: ____________")]
-          : event.options.map((option) => make("p", {}, `☐ ☐ ${option}`))), make("p", {}, "Because"), make("div", { class: "line" }), make("div", { class: "line" })));
-      answers.push(make("p", {}, make("strong", {}, `Question ${number}. ${event.question}`), make("br"), make("strong", {}, `Answer: ${event.options[event.answer - 1]}. `), event.why,
-        ...event.options.flatMap((option, i) => event.mistakes?.[i] ? [make("br"), `${option}: ${event.mistakes[i]}`] : [])));
-    } else if (!["reveal", "check", "end"].includes(event.event)) {
-      if (number === 0 && event.event !== "graph") sheet.push(...told(event));
-      answers.push(...told(event));
-    }
-  }
-  return [...sheet, make("div", { class: "answers" }, make("h3", {}, "Answers"), ...answers)];
+function showCard(card, views, shown) {
+  patch(card, views, (one) => one.key, (one) => makeView(one, shown.lesson), (element, one) => updateView(element, one, shown));
 }
 
-function told(event) {
-  switch (event.event) {
-    case "title": return [make("p", { class: "quiet" }, `${event.minutes} minutes, ${event.steps} steps, on the ${event.device}`)];
-    case "sentence": return event.role === "step" ? [make("h3", {}, `${event.step}. ${event.text}`)] : [make("p", {}, event.text)];
-    case "source": return [make("pre", { tabindex: "0", "aria-label": `${event.file}, line ${event.line}` },
-      ...event.text.split("\n").map((line, i, all) => make("span", {}, i + 1 < all.length ? `${line}\n` : line)))];
-    case "tensor": return [make("pre", { tabindex: "0" }, `${event.name} =${event.text.includes("\n") ? "\n" : " "}${event.text}`)];
-    case "table": return [filled(make("table", { tabindex: "0" }), event.text, event.columns)];
-    case "check": return [make("p", { class: event.ok ? "quiet" : "other" }, `${event.ok ? "holds" : "FAILS"}: ${event.name}${event.exact ? ", in every bit" : ""}`)];
-    case "graph": return [make("div", { class: "picture", tabindex: "0" }, make("img", {
-      style: `--shape: ${/viewBox="0 0 ([\d.]+ [\d.]+)"/.exec(event.svg)?.[1].replace(" ", " / ") ?? 1}`, alt: /<desc[^>]*>([^<]*)/.exec(event.svg)?.[1] ?? event.name, src: `data:image/svg+xml,${encodeURIComponent(event.svg)}` }))];
-    case "plot": return [make("figure", {}, plotted(event), make("figcaption", { class: "quiet" }, event.name))];
-    case "reveal": return [make("p", {}, make("strong", {}, `Answer: ${event.text}. `), event.why)];
-    case "end": return event.detail ? [make("p", { class: "quiet" }, event.detail)] : [];
-    default: return [];
-  }
+function buildList() {
+  const unknown = make("p", { class: "unknown" }), rows = make("ol");
+  const list = make("div", { class: "lesson-list" },
+    make("h2", { tabindex: "-1" }, text("lessons.title")), make("p", {}, text("lessons.intro")), unknown, rows);
+  return { list, unknown, rows };
 }
 
-function questionAbout(event, key, isOver) {
-  const words = make("p", { role: "status" });
-  const right = event.answer - 1;
-  const over = () => { answered.add(key); showLesson(); link(); };
-  const count = hands.get(key) ?? event.options.map(() => 0);
-  hands.set(key, count);
-  const counting = $("hands").checked && event.kind !== "number";
-  let tries = 0;
-  const wrong = (said) => {
-    if (++tries === (event.kind === "number" || event.options.length > 2 ? 2 : 1)) return over();
-    words.textContent = `${said || "Not so."} Once more?`;
-  };
-  const answers = make("div", { class: "choice" });
-  if (isOver) {
-    answers.append(...(event.kind === "number" ? [] : event.options.map((option, i) => make("p", { class: i === right ? "same" : "quiet" },
-      count[i] ? `${option} (${count[i]})` : option, i !== right && count[i] && event.mistakes?.[i] ? `: ${event.mistakes[i]}` : ""))));
-  } else if (counting) {
-    answers.append(...event.options.map((option, i) => make("button", { type: "button", onclick: (click) => {
-      click.currentTarget.textContent = `${option} (${++count[i]})`;
-    } }, count[i] ? `${option} (${count[i]})` : option)), make("button", { type: "button", class: "answer", onclick: over }, "Show the answer"));
-  } else if (event.kind === "number") {
-    const field = make("input", { class: "number", inputmode: "decimal", "aria-label": "Your number" });
-    const near = (value, i) => Math.abs(value - Number(event.options[i])) <= event.within + 1e-9 * Math.abs(Number(event.options[i]));
-    answers.append(make("form", { onsubmit: (submitted) => {
-      submitted.preventDefault();
-      const value = Number(field.value);
-      if (field.value.trim() === "" || Number.isNaN(value)) { words.textContent = "That is not a number."; return; }
-      if (near(value, right)) return over();
-      wrong(event.mistakes[event.options.findIndex((_, i) => near(value, i))] ?? (value > Number(event.options[right]) ? "The answer is smaller." : "The answer is larger."));
-      field.select();
-    } }, field, " ", make("button", {}, "Answer")));
-  } else {
-    answers.append(...event.options.map((option, i) => make("button", { type: "button", onclick: (click) => {
-      if (i === right) return over();
-      click.currentTarget.classList.add("wrong");
-      click.currentTarget.disabled = true;
-      wrong(event.mistakes?.[i]);
-    } }, option)));
-  }
-  const hints = (event.hints ?? [event.hint]).filter((hint) => hint && hint !== event.why);
-  const more = isOver || hints.length === 0 ? [] : [make("button", { type: "button", class: "hint", onclick: (click) => {
-    words.textContent = hints.shift();
-    if (hints.length === 0) click.currentTarget.remove();
-  } }, "Hint")];
-  if (!isOver && state.present && !counting) more.push(" ", make("button", { type: "button", class: "answer", onclick: over }, "Show the answer"));
-  return make("div", { class: "question" }, make("p", {}, make("strong", {}, event.question)), answers, words, ...more);
+function buildHead() {
+  const title = make("h2", { tabindex: "-1" }), progress = make("span", { class: "dots", role: "img" });
+  const present = button("present", () => change({ lessons: { present: 1 } }));
+  const voting = button("voting", () => change({ lessons: { votes: now().lessons.votes ? 0 : 1 } }));
+  const prints = [button("printQuestions", () => openSheet("questions")), button("printAnswers", () => openSheet("answers"))];
+  const teach = make("details", { class: "teach" }, make("summary", {}, text("lessons.teach")),
+    make("div", { class: "group" }, present, voting, ...prints));
+  const back = link(text("lessons.all"), { lesson: 0 }, { class: "back-to-list" });
+  return { head: make("div", { class: "lesson-head" }, back, title, progress, teach), title, progress, present, voting, teach };
 }
 
-function plotted(event) {
-  const all = event.series.flatMap((series) => series.y.map((y, i) => [series.x?.[i] ?? i, y])).filter(([x, y]) => x !== null && y !== null);
-  const [width, height, edge] = [640, 320, 50];
-  const range = (k) => [Math.min(...all.map((p) => p[k])), Math.max(...all.map((p) => p[k]))];
-  const [x0, x1] = range(0), [y0, y1] = event.kind === "bars" ? [0, range(1)[1]] : range(1);
-  const across = (x) => edge + (x - x0) / (x1 - x0 || 1) * (width - 2 * edge), up = (y) => height - edge + (y0 - y) / (y1 - y0 || 1) * (height - 2 * edge);
-  return drawn(width, height, event.name, ["rect", { class: "axis", x: edge, y: edge, width: width - 2 * edge, height: height - 2 * edge }],
-    ...all.map(([x, y]) => event.kind === "bars" ? ["rect", { class: "bar", x: across(x) - 2, y: up(y), width: 4, height: height - edge - up(y) }]
-      : ["circle", { class: "point", cx: across(x), cy: up(y), r: 4 }]),
-    ["text", { x: edge, y: height - 20 }, short(x0)], ["text", { x: width - edge, y: height - 20, "text-anchor": "end" }, short(x1)],
-    ["text", { x: 4, y: height - edge }, short(y0)], ["text", { x: 4, y: edge }, short(y1)]);
+function buildFoot(presenter) {
+  const back = button("back", () => toStep(moment().step - 1)), say = make("p", { class: "say", role: "status" });
+  const next = button("nextStep", () => toStep(moment().step + 1), { class: "key" });
+  const help = button("settings", () => presenter.settings.showModal(), { class: "small help" });
+  return { foot: make("div", { class: "foot" }, back, next, say, help), back, next, say };
 }
 
-// ---- in front of a class --------------------------------------------------------------------------------------------
-
-function toStep(step) {
-  state.step = step;
-  show();
-  if (state.present) return scrollTo(0, 0);
-  const last = [...$("talk").querySelectorAll("h3, .question")].pop();
-  if (last) last.scrollIntoView();
+function buildSheet() {
+  const paper = make("div");
+  const back = button("backToLesson", () => change({ lessons: { sheet: "" } }));
+  const print = button("print", () => globalThis.print(), { class: "key" });
+  return { sheet: make("div", { class: "sheet" }, make("div", { class: "group" }, back, print), paper), paper };
 }
 
-// A slide clicker sends PageDown and PageUp. If a step does not fit the screen, these keys first scroll through the step.
-function presenterKey(event) {
-  if (!document.body.classList.contains("presenting") || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (event.key === "Escape") { state.present = 0; show(); $("present").focus(); return; }
-  const at = event.target.tagName;
-  const typed = ["INPUT", "SELECT"].includes(at) && event.target.type !== "checkbox";
-  if (typed && !["PageDown", "PageUp"].includes(event.key)) return;  // a clicker changes the step even if a field has the focus
-  if (typed) {
-    event.preventDefault();
-    if (event.key === "PageUp" && scrollY >= 8) return scrollBy(0, -innerHeight * 0.8);
-  }
-  const click = (button) => { if (button && !button.hidden) { event.preventDefault(); button.click(); } };
-  const field = $("talk").querySelector("input.number");
-  if (field && /^[-.0-9]$/.test(event.key)) return field.focus();  // the field then receives the key
-  const opened = { h: ".hint", g: "details:not(.quiet) > summary", c: "details.quiet > summary" }[event.key];
-  if (opened) {
-    click($("talk").querySelector(opened));
-    return event.key === "g" && $("talk").querySelector("details:not(.quiet)")?.scrollIntoView();
-  }
-  if (/^[1-9]$/.test(event.key)) return click($("talk").querySelectorAll(".choice button:not(.answer)")[event.key - 1]);
-  const goesOn = ["PageDown", "ArrowRight"].includes(event.key) || (event.key === " " && !["BUTTON", "INPUT", "SUMMARY"].includes(at));
-  const below = $("talk").getBoundingClientRect().bottom - innerHeight;
-  if (goesOn && below > 8 && event.key !== "ArrowRight") {
-    const cut = [...$("talk").querySelectorAll("details[open]:not(.quiet)")].map((one) => one.getBoundingClientRect())
-      .find((box) => box.bottom > innerHeight + 8 && box.top > innerHeight * 0.1);  // scrolls to the top of a picture, so that the picture is not cut
-    event.preventDefault();
-    scrollBy(0, Math.min(below + 16, innerHeight * 0.8, cut ? cut.top : Infinity));
-  }
-  else if (goesOn) click(document.querySelector("#talk .answer") ?? $("next-step"));
-  if (["PageUp", "ArrowLeft"].includes(event.key) && (scrollY < 8 || event.key === "ArrowLeft")) click($("back-step"));
+export function build(section) {
+  const presenter = makePresenter(presenting);
+  const corner = make("span", { class: "corner number" }), missing = make("p", { class: "missing" });
+  const context = make("div", { class: "context" }), steps = make("div", { class: "steps" });
+  view = { section, presenter, corner, missing, context, steps, ...buildList(), ...buildHead(), ...buildFoot(presenter), ...buildSheet() };
+  view.lesson = make("div", { class: "lesson" }, view.head, corner, missing, make("div", { class: "talk" }, context, steps), view.foot);
+  section.append(view.list, view.lesson, view.sheet, presenter.settings, presenter.black);
+}
+
+// ---- updating ----
+
+export function update(state) {
+  const lesson = lessonOf(state), { sheet } = state.lessons;
+  const isSheet = Boolean(lesson && sheet && model.isRecorded(lesson)), isPresenting = Boolean(lesson && state.lessons.present && !isSheet);
+  set(view.list, { hidden: lesson !== null });
+  set(view.lesson, { hidden: lesson === null || isSheet });
+  set(view.sheet, { hidden: !isSheet });
+  set(view.section, { class: isPresenting ? "presenting" : "" });
+  if (!lesson) showList(state);
+  else if (isSheet) view.paper.replaceChildren(sheet === "questions" ? questionsSheet(lesson) : answersSheet(lesson));
+  else showLesson(state, lesson, isPresenting);
+  moveOn(state, lesson);
+  live.fitScene(state, lesson);
+}
+
+function showList(state) {
+  setText(view.unknown, state.lessons.lesson ? text("lessons.unknown", { number: state.lessons.lesson }) : "");
+  patch(view.rows, lessons, (one) => one.slug, makeRow, (row, one) => updateRow(row, one, state));
+}
+
+function showLesson(state, lesson, isPresenting) {
+  const step = stepIn(lesson, state), count = model.stepsOf(lesson), isRecorded = model.isRecorded(lesson);
+  const answers = answersOf(lesson, state), shown = { state, lesson, answers };
+  setText(view.title, lessonName(lesson));
+  set(view.title, { "aria-level": isPresenting ? "1" : false }); // the page's first heading is hidden in front of a class
+  setText(view.missing, isRecorded ? "" : text("lessons.missing", { why: model.whyMissing(lesson), slug: lesson.slug }));
+  setText(view.corner, isPresenting ? codeOf(state) : "");
+  set(view.voting, { "aria-pressed": String(Boolean(state.lessons.votes)) });
+  view.presenter.update(Boolean(state.lessons.votes));
+  for (const element of [view.teach, view.progress, view.foot]) set(element, { hidden: !isRecorded });
+  const { total, open } = model.scoreOf(lesson, answers);
+  if (isRecorded) showDots(view.progress, model.progressOf(lesson, answers), step);
+  set(view.progress, { "aria-label": text("lessons.progress", { step, count, at: total - open, n: total }) });
+  const views = !isRecorded ? [] : isPresenting ? model.visibleAlone(lesson, step, answers) : model.visible(lesson, step, answers);
+  const cards = [...new Set(views.map((one) => one.step))];
+  const makeCard = (number) => make("section", { class: "card", "aria-label": text("lessons.step", { number }) });
+  patch(view.steps, cards, (number) => `${lesson.slug}/${number}`, makeCard,
+    (card, number) => showCard(card, views.filter((one) => one.step === number), shown));
+  const context = isPresenting ? model.contextOf(lesson, step, answers) : [];
+  patch(view.context, context, (one) => `${lesson.slug}/${one.step}/${one.key}`, (one) => makeView(one, lesson));
+  set(view.context, { hidden: context.length === 0 });
+  set(view.back, { hidden: step === 1 });
+  set(view.next, { hidden: step === count || model.openQuestion(lesson, step, answers) !== null });
+  if (isRecorded) keepStep(lesson, state, step);
+}
+
+let place = null; // the lesson and step that were shown last
+
+// Moves focus and scroll position to what is new, but not while the page starts.
+function moveOn(state, lesson) {
+  const { sheet, present } = state.lessons;
+  const next = { part: state.part, lesson: lesson?.slug ?? "", step: lesson ? stepIn(lesson, state) : 0, sheet, present };
+  const before = place;
+  place = next;
+  if (state.part !== "lessons" || next.sheet || (before && JSON.stringify(before) === JSON.stringify(next))) return;
+  disarm();
+  const card = view.steps.lastElementChild, isFirst = next.step <= 1 || next.present;
+  const target = !lesson ? view.list.querySelector("h2") : next.step > 1 || (before && before.lesson === next.lesson)
+    ? card?.querySelector("h3") ?? view.title : view.title;
+  if (before) target.focus({ preventScroll: true });
+  // The page scrolls to the top when it changes the part, so this scrolls afterwards.
+  queueMicrotask(() => {
+    if (!lesson || isFirst) scrollTo(0, 0);
+    else card?.scrollIntoView({ block: "start" });
+  });
 }

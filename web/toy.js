@@ -1,113 +1,257 @@
-// Shows the toy, the small example of the course. The toy has six rows, which are divided into micro-batches.
+// The first screen: cut six rows into micro-batches, guess the gradient, and play.
+import { ask, courseToy, tensor } from "./calls.js";
+import { choices, make, numberField, patch, set, setText, shape } from "./elements.js";
+import { bitsOf, fits32, formatBytes, joinBits, parseNumber, shortest, valueOf } from "./numbers.js";
+import { makeRace, showRace } from "./race.js";
+import { makeStage } from "./stage.js";
+import { change, endGesture, now, play as show } from "./store.js";
+import { text } from "./texts.js";
+import { GUESSES, PRESETS, compare, gapsOf, largerSizes, mistakeOf, moveCut, toggleCut } from "./toy_model.js";
 
-const CUTS = [["6", [6]], ["3 + 3", [3, 3]], ["2 + 2 + 2", [2, 2, 2]], ["4 + 2", [4, 2]], ["six of 1", [1, 1, 1, 1, 1, 1]]];
-const DIVIDE = ["as it is", "divided by N", "times its rows / 6"];
-let playing = null;
+const STEP = 900; // milliseconds for each micro-batch
 
-function cutBy(cuts) {
-  state.toy.cuts = cuts;
-  state.toy.at = cuts.length;
-  show();
+const numbersOf = (toy) => {
+  const course = courseToy();
+  return { x: toy.x ?? course.x, w: toy.w ?? course.w };
+};
+
+export function gradientsOf(toy) {
+  const { x, w } = numbersOf(toy);
+  return ask("toy", Float32Array.from(x), x.length, Float32Array.from(w), Int32Array.from(toy.cuts), toy.cuts.length, toy.divide);
 }
 
-function showToy() {
-  const toy = state.toy;
-  const answer = ask("toy", Float32Array.from(toy.x), 18, Float32Array.from(toy.w), Int32Array.from(toy.cuts), toy.cuts.length, toy.divide);
-  choices($("presets"), CUTS.map(([name]) => name), CUTS.findIndex(([, cuts]) => String(cuts) === String(toy.cuts)), (i) => cutBy(CUTS[i][1]));
-  choices($("divide"), DIVIDE, toy.divide, (i) => { toy.divide = i; show(); });
-  $("weights").replaceChildren(...toy.w.map((_, i) => numberField(toy.w, i, `w, number ${i + 1}`)));
-  $("back").disabled = $("first").disabled = toy.at === 0;
-  $("next").disabled = toy.at === toy.cuts.length;
+// Returns the largest number of the picture for any scaling, so that a change of the scaling keeps the scale of the bars.
+function highest(toy, answer) {
+  const numbers = [0, 1, 2].flatMap((divide) => gradientsOf({ ...toy, divide }).parts.flatMap((part) => part.grad.map(valueOf)));
+  const full = answer.full.map(valueOf);
+  const finite = [...numbers, ...full, ...full.map((value) => value * (toy.guess ?? 0))].filter(Number.isFinite).map(Math.abs);
+  return 1.06 * Math.max(...finite, 1e-30);
+}
 
-  const lanes = answer.parts.map((part, k) => {
-    const rows = [];
-    for (let row = part.from; row < part.from + part.rows; ++row) {
-      rows.push(make("div", { class: "row" }, make("span", {}, `x${row}`), ...[0, 1, 2].map((i) => numberField(toy.x, 3 * row + i, `row ${row}, number ${i + 1}`))));
-      if (row < 5) rows.push(cutButton(row, row + 1 === part.from + part.rows));
+// A change of the cut shows all micro-batches of the new cut if all of the old cut were shown, and else none.
+function cutInto(sizes, name = null) {
+  const { toy } = now();
+  if (String(sizes) === String(toy.cuts)) return false;
+  stop();
+  change({ toy: { cuts: sizes, at: toy.at > 0 ? sizes.length : 0 } }, name);
+  return true;
+}
+
+function putNumber(name, index, value) {
+  const { toy } = now();
+  const values = [...numbersOf(toy)[name]];
+  values[index] = Math.fround(value);
+  const course = courseToy()[name];
+  change({ toy: { [name]: values.every((one, i) => Object.is(one, course[i])) ? null : values } });
+}
+
+const readNumber = (what) => (words) => {
+  if (words.trim() === "") return { wrong: text("field.empty") };
+  const value = parseNumber(words);
+  if (Number.isNaN(value)) return { wrong: text("field.notNumber", { what, text: words.trim() }) };
+  if (!fits32(value)) return { wrong: text("field.tooLarge", { what, text: words.trim() }) };
+  return { value };
+};
+
+// A text field for a number of x or w. Dragging it sideways, or an arrow key, changes the number.
+function cellField(name, index, what) {
+  const wrapper = numberField({ id: `${name}${index}`, "aria-label": what }, readNumber(what), (value) => putNumber(name, index, value));
+  wrapper.classList.add("cell");
+  wrapper.field.addEventListener("keydown", (event) => {
+    const by = { ArrowUp: 0.125, ArrowDown: -0.125 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    const value = Math.fround(numbersOf(now().toy)[name][index] + by);
+    wrapper.field.value = shortest(value);
+    putNumber(name, index, value);
+  });
+  return wrapper;
+}
+
+let timer = 0, frame = 0, growth = 1;
+const playing = () => timer !== 0;
+
+function stop() {
+  clearTimeout(timer);
+  cancelAnimationFrame(frame);
+  timer = 0;
+  growth = 1;
+}
+
+function playFrom(at) {
+  stop();
+  const { toy } = now();
+  const next = at >= toy.cuts.length ? 1 : at + 1;
+  const begun = performance.now();
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  growth = calm ? 1 : 0;
+  timer = setTimeout(() => {
+    if (now().part !== "toy" || next >= now().toy.cuts.length) {
+      stop();
+      update(now());
+    } else playFrom(next);
+  }, STEP);
+  show({ toy: { at: next } });
+  const grow = (time) => {
+    growth = Math.min(1, Math.max(0, (time - begun) / (STEP * 0.7)));
+    update(now());
+    if (growth < 1) frame = requestAnimationFrame(grow);
+  };
+  if (!calm) frame = requestAnimationFrame(grow);
+}
+
+function togglePlay() {
+  if (playing()) {
+    stop();
+    update(now());
+    return;
+  }
+  change({ toy: { at: 0 } });
+  playFrom(0);
+}
+
+function startAnew() {
+  stop();
+  [...document.querySelectorAll("#toy .field")].forEach((field) => field.clear());
+  change({ toy: { x: null, w: null, cuts: [6], divide: 0, at: 0, guess: null, compare: -1 } });
+}
+
+let view = null;
+
+export function build(section) {
+  const hands = {
+    isCut: (gap) => gapsOf(now().toy.cuts)[gap],
+    toggle: (gap, name) => cutInto(toggleCut(now().toy.cuts, gap), name),
+    move: (from, to, name) => cutInto(moveCut(now().toy.cuts, from, to), name),
+    cell: (row, number) => cellField("x", 3 * row + number, text("toy.cell", { row, number: number + 1 })),
+    guess: (factor, name) => {
+      const near = GUESSES.find((one) => Math.abs(one - factor) < 0.12 * one);
+      change({ toy: { guess: near ?? Math.max(-9, Math.min(9, Math.round(factor * 20) / 20)) } }, name);
+    },
+    end: endGesture,
+  };
+  const stage = makeStage(hands);
+  const presets = choices(text("toy.presets"), text("toy.presetNames"), (i) => cutInto(PRESETS[i]));
+  const scaling = choices(text("toy.scaling"), text("toy.scalings"), (i) => {
+    stop();
+    change({ toy: { divide: i } });
+  });
+  const guesses = choices(text("toy.guess"), GUESSES.map((one) => `×${one < 1 ? `1/${Math.round(1 / one)}` : one}`),
+    (i) => change({ toy: { guess: GUESSES[i] } }));
+  const time = make("input", {
+    type: "range", min: 0, step: 1, "aria-label": text("toy.time"),
+    oninput: () => { stop(); change({ toy: { at: Number(time.value) } }, "time"); }, onchange: endGesture,
+  });
+  const play = make("button", { type: "button", class: "key", onclick: togglePlay }, text("toy.play"));
+  const words = make("p", { id: "verdict", class: "verdict", role: "status" });
+  const bits = make("p", { class: "quiet number", id: "bits" });
+  const memory = shape("svg", { class: "memory", viewBox: "0 0 360 70", role: "img", preserveAspectRatio: "none" });
+  const memoryWords = make("p", { class: "quiet", id: "memory-words" });
+  const weights = [0, 1, 2].map((i) => cellField("w", i, text("toy.weight", { number: i + 1 })));
+  const checked = make("p", { class: "quiet", id: "badge" });
+  const memoryFigure = make("figure", {}, make("figcaption", { class: "quiet" }, text("toy.memory")), memory, memoryWords);
+  const { race, track, raceWords } = makeRace();
+  const rivals = choices(text("toy.compare"), [text("toy.compareNone"), ...text("toy.scalingsShort")], (i) => change({ toy: { compare: i - 1 } }));
+  const reset = make("button", { type: "button", id: "reset-toy", onclick: startAnew }, text("reset"));
+  const guessing = make("div", { class: "group", id: "guessing" }, make("span", { class: "quiet" }, text("toy.guess")), guesses);
+  section.append(
+    make("h2", {}, text("toy.title")),
+    make("div", { class: "bar" },
+      make("div", { class: "group" }, make("span", { class: "quiet" }, text("toy.presets")), presets),
+      make("div", { class: "group" }, make("span", { class: "quiet" }, text("toy.scaling")), scaling),
+      make("div", { class: "group" }, play, time)),
+    stage.element,
+    make("div", { class: "result" },
+      make("div", { class: "words" }, words, guessing, bits),
+      make("div", { class: "more" }, make("span", { class: "group" }, make("span", { class: "number" }, "w ="), ...weights),
+        make("span", { class: "group" }, make("span", { class: "quiet" }, text("toy.compare")), rivals), reset, checked),
+      memoryFigure, race));
+  view = { stage, presets, scaling, guesses, guessing, time, play, words, bits, memory, memoryWords, memoryFigure, race, track, raceWords, rivals, weights, checked };
+  addEventListener("resize", () => { if (now().part === "toy") update(now()); });
+  checkBits();
+}
+
+export function update(state) {
+  const { toy } = state;
+  const { x, w } = numbersOf(toy);
+  const answer = gradientsOf(toy);
+  const model = { x, sizes: toy.cuts, divide: toy.divide, at: toy.at, guess: toy.guess, reveal: false, playing: playing(), growth,
+    rival: toy.compare >= 0 ? gradientsOf({ ...toy, divide: toy.compare }) : null };
+  view.stage.draw(model, answer, highest(toy, answer));
+  view.presets.choose(PRESETS.findIndex((sizes) => String(sizes) === String(toy.cuts)));
+  view.scaling.choose(toy.divide);
+  view.rivals.choose(toy.compare + 1);
+  view.guesses.choose(GUESSES.indexOf(toy.guess));
+  set(view.time, { max: toy.cuts.length, "aria-valuetext": text("toy.timeValue", { at: toy.at, n: toy.cuts.length }) });
+  view.time.value = toy.at;
+  setText(view.play, text(playing() ? "toy.pause" : "toy.play"));
+  x.forEach((value, i) => {
+    const cell = document.getElementById(`x${i}`).parentElement;
+    cell.put(shortest(value));
+    cell.style.setProperty("--tint", `${Math.min(45, 6 + Math.abs(value) * 20)}%`);
+    set(cell, { class: `field cell ${value < 0 ? "minus" : "plus"}` });
+  });
+  w.forEach((value, i) => view.weights[i].put(shortest(value)));
+  const done = toy.at === toy.cuts.length && !(playing() && growth < 1);
+  showWords(toy, answer, done);
+  set(view.guessing, { hidden: toy.at > 0 || toy.cuts.length === 1 });
+  setText(view.bits, done && answer.same ? text("toy.bits", { bits: joinBits(answer.sum) }) : "");
+  set(view.memoryFigure, { hidden: toy.compare >= 0 });
+  set(view.race, { hidden: toy.compare < 0 });
+  if (toy.compare < 0) showMemory(toy);
+  else showRace(view.track, view.raceWords, { ...toy, x });
+}
+
+function showWords(toy, answer, done) {
+  const lines = [];
+  let kind = "";
+  if (toy.at === 0) lines.push(text(toy.cuts.length === 1 ? "toy.sayStart" : toy.guess === null && now().part === "toy" ? "toy.sayGuess" : "toy.sayReady"));
+  else if (!done) lines.push(text("toy.sayPlaying", { at: toy.at, n: toy.cuts.length }));
+  else {
+    const verdict = compare(answer.full.map(valueOf), answer.sum.map(valueOf), answer.same, toy.cuts, toy.divide);
+    kind = verdict.kind === "same" || verdict.kind === "rounding" ? "same" : "other";
+    lines.push(text(`verdict.${verdict.kind}`, { factor: verdict.factor ?? "" }));
+    if (toy.guess !== null && ["same", "rounding", "factor"].includes(verdict.kind)) {
+      const mistake = mistakeOf(toy.guess, toy.cuts, toy.divide), factor = GUESSES.includes(toy.guess) && toy.guess < 1
+        ? `1/${Math.round(1 / toy.guess)}` : String(toy.guess);
+      lines.unshift(text(mistake ? "toy.wrong" : "toy.right", { factor }));
+      if (mistake) lines.splice(1, 0, text(`mistake.${mistake}`));
     }
-    const factor = [``, ` / ${toy.cuts.length}`, ` × ${part.rows}/6`][toy.divide];
-    return make("div", { class: `lane${k >= toy.at ? " waiting" : ""}${k + 1 === toy.at ? " now" : ""}`, style: `background: var(--lane${k % 6})` },
-      make("div", {}, ...rows),
-      make("div", { class: "came" },
-        make("p", {}, `mean of ${part.rows === 1 ? "1 row" : `${part.rows} rows`}${factor} = `, make("span", { class: "number" }, part.loss.text)),
-        make("p", {}, make("span", { class: "number" }, texts(part.alone)), make("span", { class: "arrow", "aria-hidden": "true" }, " ⟶ "),
-          k === 0 ? "sets" : "is added:"),
-        make("p", {}, "w.grad = ", make("strong", { class: "number" }, texts(part.grad)))));
-  });
-  $("rows").replaceChildren(...lanes);
-  $("verdict").replaceChildren(...verdict(answer, toy));
-  filled($("ledger"), [["A buffer takes whole lines of", "64 B"], ["All six rows at once, at the peak", bytes(answer.full_peak)], ["One micro-batch at a time, at the peak", bytes(answer.peak)],
-    ...answer.parts.slice(0, toy.at).map((part, k) => [`Saved for the backward pass of micro-batch ${k + 1}`, bytes(part.held)])]);
-  $("badge").textContent = badge();
+  }
+  setText(view.words, lines.join(" "));
+  set(view.words, { class: `verdict ${kind}` });
 }
 
-function numberField(numbers, i, label) {
-  const field = make("input", { class: "number", inputmode: "decimal", "aria-label": label, value: short(numbers[i]) });
-  field.addEventListener("change", () => {
-    const value = numberIn(field, $("toy-complaint"), label, anyNumber);
-    if (value === null) return;
-    numbers[i] = Math.fround(value);
-    show();
-    const again = [...document.querySelectorAll("#toy input.number")].find((one) => one.getAttribute("aria-label") === label);
-    if (again) again.focus();
-  });
-  return field;
+const memories = new Map(); // for each cut; measuring one takes longer than drawing
+
+function memoryOf(sizes) {
+  const key = String(sizes);
+  if (!memories.has(key)) memories.set(key, ask("batch_memory", Int32Array.from(sizes), sizes.length));
+  return memories.get(key);
 }
 
-function cutButton(row, isCut) {
-  return make("button", { type: "button", class: "cut", "aria-pressed": String(isCut), "aria-label": `Cut between rows ${row} and ${row + 1}`,
-    onclick: () => {
-      const after = new Set();
-      let end = 0;
-      for (const size of state.toy.cuts) after.add((end += size) - 1);
-      if (isCut) after.delete(row); else after.add(row);
-      const cuts = [];
-      let from = 0;
-      for (let r = 0; r < 6; ++r) if (r === 5 || after.has(r)) { cuts.push(r + 1 - from); from = r + 1; }
-      cutBy(cuts);
-      document.querySelector(`[aria-label="Cut between rows ${row} and ${row + 1}"]`).focus();
-    } }, isCut ? "✂ cut: join" : "cut here");
+// The measured memory of a larger training, one bar for each moment, for the same cut and for all items at once.
+function showMemory(toy) {
+  const sizes = largerSizes(toy.cuts);
+  const cut = memoryOf(sizes), whole = memoryOf([64]);
+  const [width, height] = [360, 70], moments = cut.moments, step = width / Math.max(moments.length, 1);
+  const scale = (height - 4) / whole.peak;
+  patch(view.memory, [{ key: "limit" }, ...moments.map((bytes, i) => ({ key: i, bytes }))], (one) => one.key,
+    (one) => shape(one.key === "limit" ? "line" : "rect"), (element, { key, bytes }) => {
+      if (key === "limit") set(element, { class: "full", x1: 0, x2: width, y1: 3, y2: 3 });
+      else set(element, { class: "held", x: key * step, width: Math.max(0.5, step - 0.3), y: height - bytes * scale, height: bytes * scale });
+    });
+  const words = text(toy.cuts.length === 1 ? "toy.memoryFull" : "toy.memoryWords", { peak: formatBytes(cut.peak), full: formatBytes(whole.peak) });
+  set(view.memory, { "aria-label": words });
+  setText(view.memoryWords, words);
 }
 
-function verdict(answer, toy) {
-  const lines = [make("p", {}, "All six rows at once: w.grad = ", make("strong", { class: "number" }, texts(answer.full)))];
-  if (toy.at < toy.cuts.length) return [...lines, make("p", {}, `After ${toy.at} of ${toy.cuts.length} micro-batches.`)];
-  lines.push(make("p", {}, "Added up: w.grad = ", make("strong", { class: "number" }, texts(answer.sum))));
-  if (answer.same) return [...lines, make("p", { class: "same" }, "The same, in every bit.")];
-  return [...lines, make("p", { class: "other" }, difference(answer, toy))];
-}
-
-function difference(answer, toy) {
-  const full = answer.full.map(valueOf), sum = answer.sum.map(valueOf), n = toy.cuts.length;
-  const close = (factor) => full.every((x, i) => Math.abs(sum[i] - factor * x) <= 1e-5 * Math.abs(factor * x));
-  if (close(1) && new Set(toy.cuts).size > 1 && toy.divide === 1)
-    return "Nearly the same by chance: a mean of means weighs rows unequally, and these rows do not show it.";
-  if (close(1)) return "The same except for the last bits, because the sums were rounded in another order.";
-  if (toy.divide === 0 && close(n)) return `${n} times too large: ${n} means were added up, and nothing divided their sum by ${n}.`;
-  if (toy.divide === 0) return "Another gradient: each row weighs 1 over the rows of its own micro-batch, and it should weigh 1/6.";
-  return `Another gradient: a mean of means. A row of a small micro-batch weighs more than one of a large micro-batch; it should weigh 1/6.`;
-}
-
-function badge() {
-  const [x, w] = [tensor("full-batch", "x").values.flat(), tensor("full-batch", "w").values];
-  const mine = (divide) => ask("toy", Float32Array.from(x), 18, Float32Array.from(w), Int32Array.from([2, 2, 2]), 3, divide);
+// Compares the bits of the course's toy with those that the C++ lessons recorded.
+function checkBits() {
+  const mine = (divide) => gradientsOf({ x: null, w: null, cuts: [2, 2, 2], divide });
   const once = mine(0), divided = mine(1);
   const theirs = (name) => tensor("divide", name).values.map(bitsOf).join(" ");
-  const same = bits(once.full) === theirs("full batch") && bits(once.sum) === theirs("sum of the micro-batches") && bits(divided.sum) === theirs("w.grad");
-  return same ? `Your browser's bits of the course's toy: ${bits(once.full)}; the same as the C++ program's.`
-    : `Your browser's bits of the course's toy are ${bits(once.full)}; the C++ program's are ${theirs("full batch")}. They should be the same.`;
-}
-
-function playOrStop() {
-  if (playing) { clearInterval(playing); playing = null; }
-  else {
-    if (state.toy.at === state.toy.cuts.length) { state.toy.at = 0; show(); }
-    playing = setInterval(() => {
-      if (state.part !== "toy" || state.toy.at >= state.toy.cuts.length) return playOrStop();
-      ++state.toy.at;
-      show();
-    }, 1200);
-  }
-  $("play").setAttribute("aria-pressed", String(Boolean(playing)));
-  $("play").textContent = playing ? "Stop" : "Play";
+  const same = joinBits(once.full) === theirs("full batch") && joinBits(once.sum) === theirs("sum of the micro-batches") &&
+    joinBits(divided.sum) === theirs("w.grad");
+  setText(view.checked, text(same ? "toy.checked" : "toy.notChecked", { mine: joinBits(once.full), theirs: theirs("full batch") }));
 }

@@ -11,8 +11,8 @@ import pathlib
 FOLDER = pathlib.Path(__file__).resolve().parent / "golden"
 MOST_BYTES = 300_000
 MEAN, TILE = 1.5, 25.0  # of 255: limits for the mean of all tiles and for the worst tile
-VIEWS = {"toy": "#part=toy&cuts=4,2&divide=1", "lessons": "#part=lessons&lesson=6&step=3", "chain": "#part=chain", "noise": "#part=noise&size=8",
-         "presenting": "#part=lessons&lesson=5&step=3&present=1"}
+VIEWS = {"toy": "#part=toy&cuts=4,2&divide=1&at=2", "start": "#part=toy", "lessons": "#part=lessons&lesson=12&step=3", "cards": "#part=lessons&lesson=6&step=2",
+         "list": "#part=lessons", "chain": "#part=chain", "noise": "#part=noise&size=8&thrown=40", "presenting": "#part=lessons&lesson=5&step=3&present=1"}
 
 REDUCED = """
 const [shot, done] = arguments, image = new Image();

@@ -31,9 +31,24 @@ std::string answer(std::istream& in) {
         in >> divide;
         return tally::web::toy(x, w, cuts, static_cast<tally::web::Divide>(divide));
     }
+    if (what == "race") {
+        const auto x = read<float>(in);
+        const auto cuts = read<int>(in);
+        int divide = 0, steps = 0;
+        float rate = 0;
+        in >> divide >> rate >> steps;
+        return tally::web::race(x, cuts, static_cast<tally::web::Divide>(divide), rate, steps);
+    }
+    if (what == "batch_memory") return tally::web::batch_memory(read<int>(in));
     if (what == "chain") {
-        const auto keep = read<int>(in);
-        return tally::web::chain(std::vector<bool>(keep.begin(), keep.end()));
+        const auto starts = read<int>(in);
+        return tally::web::chain(std::vector<bool>(starts.begin(), starts.end()));
+    }
+    if (what == "chain_fit" || what == "chain_revolve") {
+        int layers = 0, limit = 0;  // bytes or snapshots
+        in >> layers >> limit;
+        return what == "chain_fit" ? tally::web::chain_fit(layers, limit)
+                                   : tally::web::chain_revolve(layers, limit);
     }
     std::uint64_t seed = 0;
     int size = 0, draws = 0;
