@@ -292,7 +292,7 @@ std::string text_of(const Moment& moment) {
            "," + member("after", std::to_string(moment.after)) + "}";
 }
 
-// What the segments do not change. The page asks for many segments of one chain, so it is measured only once.
+// The measurements that do not depend on the segments. The page asks for many segments of one chain, so it is measured only once.
 struct ChainFacts {
     std::vector<std::uint32_t> gradient;  // without checkpoints
     std::vector<detail::LayerBytes> bytes;

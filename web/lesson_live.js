@@ -1,4 +1,4 @@
-// Shows a live picture beside a lesson: sets it when the lesson begins, and plays it when a question is answered.
+// Shows a live picture next to a lesson: sets it when the lesson begins, and plays it when a question is answered.
 import { hasEngine, lessons } from "./calls.js";
 import { livePart, sceneOf } from "./lesson_model.js";
 import { answersOf } from "./progress.js";
@@ -8,7 +8,7 @@ const STEP = 900; // milliseconds for each micro-batch
 
 export const lessonOf = (state) => lessons.find((lesson) => lesson.number === state.lessons.lesson) ?? null;
 
-// Returns the part that is shown beside the lesson, or null. A class sees the lesson alone, in large letters.
+// Returns the part that is shown next to the lesson, or null. A class sees the lesson alone, in large letters.
 export function liveOf(state) {
   return state.lessons.present || state.lessons.sheet ? null : livePart(lessonOf(state));
 }

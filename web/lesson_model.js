@@ -158,7 +158,7 @@ export const progressOf = (lesson, answers) => [...Array(stepsOf(lesson)).keys()
   return { step: i + 1, isQuestion: Boolean(question), isOver: Boolean(question && isOver(question, answers)) };
 });
 
-// ---- the live picture beside a lesson ----
+// ---- the live picture next to a lesson ----
 
 // The scene number n is shown when the first n questions are over. A scene must not show the answer of the next question.
 const LIVE = {

@@ -13,7 +13,7 @@ import { codeOf } from "./state.js";
 import { change, now } from "./store.js";
 import { text } from "./texts.js";
 
-export const liveOf = live.liveOf; // main.js shows this part beside the lesson
+export const liveOf = live.liveOf; // main.js shows this part next to the lesson
 
 const { lessonOf } = live;
 const stepIn = (lesson, state) => Math.min(state.lessons.step, model.stepsOf(lesson));

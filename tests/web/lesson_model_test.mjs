@@ -85,7 +85,7 @@ test("numbers are compared with the answer and with known mistakes", () => {
   assert.deepEqual([judged("5").side, judged("0.1").side], ["high", "low"]);
 });
 
-test("what is no number costs no try", () => {
+test("a text that is not a number costs no try", () => {
   assert.deepEqual(["", " ", "three", "1e39", "1/0", "0x1", "1/3", "0,5"].map((words) => model.readAnswer(words).wrong),
     ["empty", "empty", "notNumber", "tooLarge", "tooLarge", "notNumber", undefined, undefined]);
 });

@@ -179,7 +179,7 @@ def test_noise_an_arrow_flies(driver, given):
         look();""")
     page.find("#throw").click()
     soon("the end of the flight", lambda: page.js("return seen.has(9)"))
-    assert page.js("return seen.size") > 3, "the arrows appear one after the other"
+    assert page.js("return seen.size") > 3, "the arrows appear in order"
 
 
 def test_noise_outside_points_are_counted(driver, given):
