@@ -251,7 +251,7 @@ def test_presenting_shows_what_a_question_is_about(driver, given):
           }
           const [left, right] = [context, lastQuestion()].map((one) => one.getBoundingClientRect());
           const isBeside = left.right <= right.left && left.top <= innerHeight;
-          if (!context.hidden && !isBeside) missing.push(`${number}/${question.step}: not beside it`);
+          if (!context.hidden && !isBeside) missing.push(`${number}/${question.step}: not next to it`);
         }
         return { missing, count }""")
     assert not missing["missing"] and missing["count"] > 100, missing
