@@ -21,8 +21,9 @@ function remembered(key, f) {
   return answers.get(key);
 }
 
+const chainKey = (layers, cuts) => `chain ${layers} ${cuts}`;
 const revolveKey = (layers, snapshots) => `revolve ${layers} ${snapshots}`;
-const runOf = (layers, cuts) => remembered(`chain ${layers} ${cuts}`, () =>
+const runOf = (layers, cuts) => remembered(chainKey(layers, cuts), () =>
   ask("chain", Int32Array.from(model.flagsOf(layers, cuts)), layers));
 const fitOf = (layers, bytes) => remembered(`fit ${layers} ${bytes}`, () => ask("chain_fit", layers, bytes));
 const revolveOf = (layers, snapshots) => remembered(revolveKey(layers, snapshots), () => ask("chain_revolve", layers, snapshots));
@@ -120,11 +121,9 @@ export function build(section) {
       make("div", { class: "group" }, make("span", { class: "quiet" }, text("chain.layers")), layers),
       make("div", { class: "group" }, make("span", { class: "quiet" }, text("chain.presets")), presets)),
     make("p", { class: "quiet lead" }, text("chain.lead")),
-    words,
-    make("p", { class: "quiet" }, text("chain.stripWords")),
     strip,
     make("div", { class: "work" },
-      make("figure", {}, picture, makeLegend(["forward", "again", "backward"], text("chain.legend"))),
+      make("div", {}, picture, makeLegend(["forward", "again", "backward"], text("chain.legend")), words),
       make("div", { class: "side" }, tries, table)));
   view = { section, presets, layers, strip, picture, tries, words, table };
   addEventListener("resize", () => { if (!section.hidden) update(now()); });
@@ -197,29 +196,24 @@ function showWords(chain, run, rows) {
   setText(view.words, lines.join(" "));
 }
 
-// The engine's segments for the same memory.
-function bestOf(layers, run) {
-  const { sizes } = fitOf(layers, run.peak);
-  return { sizes, run: runOf(layers, model.startsOf(sizes)) };
-}
-
 const inWords = (sizes) => sizes.length > 12 ? `${sizes.slice(0, 11).join(" + ")} + …` : sizes.join(" + ");
 
 function showTable(names, rows) {
   fillTable(view.table, rows.map((row, i) => [names[i], row ? formatBytes(row.peak) : "…", row ? row.again : "…"]), text("chain.head"));
 }
 
-// Shows the sentence and the table. Few snapshots need many runs, so Revolve is only measured after a pause.
+// Shows the sentence and the table. While the learner drags, the table shows only the runs that are known already.
 function showResults(chain, paused) {
-  const { layers, cuts } = chain, run = runOf(layers, cuts), best = bestOf(layers, run);
-  const revolve = paused ? revolveOf(layers, cuts.length) : answers.get(revolveKey(layers, cuts.length));
-  const rows = [plainOf(layers), run, best.run, revolve];
+  const { layers, cuts } = chain, run = runOf(layers, cuts), { sizes } = fitOf(layers, run.peak);
+  const best = model.startsOf(sizes), snapshots = cuts.length;
+  const rows = [plainOf(layers), run, paused || answers.has(chainKey(layers, best)) ? runOf(layers, best) : null,
+    paused || answers.has(revolveKey(layers, snapshots)) ? revolveOf(layers, snapshots) : null];
   showWords(chain, run, rows);
   showTable([
     text("chain.rowNone"),
     text("chain.rowYours", { sizes: inWords(model.sizesOf(layers, cuts)) }),
-    text("chain.rowBest", { sizes: inWords(best.sizes) }),
-    text("chain.rowRevolve", { n: cuts.length }),
+    text("chain.rowBest", { sizes: inWords(sizes) }),
+    text("chain.rowRevolve", { n: snapshots }),
   ], rows);
 }
 

