@@ -6,7 +6,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     const int n = setting("micro"), each = 6 / n;      // micro-batches, and rows in each of them
 
     step("Until October 2024, a widely used trainer got wrong gradients (huggingface/transformers 34191).");
-    note("The first loss is a sum over rows, not a mean. Micro-batches: {}, rows in each: {}.", n, each);
+    note("We begin with a loss that is a sum over rows. Micro-batches: {}, rows in each: {}.", n, each);
     code(1);
     for (auto& micro : split(x, each)) sum(matmul(micro, w)).backward();
 
@@ -38,7 +38,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     auto weights = table({"words in the micro-batch", "weight of a word", "it should be"});
     for (const std::int64_t count : words_in) weights.row(count, 1.0 / double(n * count), 1.0 / 16);
 
-    step("The mean of the means has a wrong gradient. Hugging Face's Trainer computed this gradient.");
+    step("The mean of micro-batches' means has a wrong gradient, which Hugging Face's Trainer computed.");
     const Array<real> of_means = w.grad().clone(), of_words = grad(mean(matmul(words, w)), {w}).front();
     show("mean over all 16 words", of_words, "mean of the means", of_means);
     check("the mean of the means is another gradient", furthest(of_means, of_words) > 0.05);
@@ -55,7 +55,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     // Each component is a sum of 16 products of at most 1.5. Its 16 words round at most 22 times.
     check_close("this is the mean over all 16 words", w.grad(), of_words, 2 * roundings(22) * 1.5);
 
-    step("Often the number of words is unknown until the end. So add losses, count words, and divide once.");
+    step("If the number of words is unknown at first, add losses, count words, and divide once at the end.");
     note("tally's class Window does this. A Loss contains the sum of the losses and the number of words.");
     const Tensor v = zeros({3});
     const auto by_window = window_gradient(v, [&](Window<real>& window) {

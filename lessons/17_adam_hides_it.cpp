@@ -5,7 +5,7 @@ LESSON(equal_micro_batches({3, 6})) {
     const Tensor x = toy::rows(), start = toy::weights();
     const int n = setting("micro"), each = 6 / n;  // micro-batches, and rows in each of them
 
-    step("We update w with {} micro-batches. For a second copy of w, we forget to divide by {}.", n, n);
+    step("We update w with {} micro-batches. For a copy of w, we forget to divide losses by {}.", n, n);
     const auto accumulate = [&](const Tensor& w, int divisor) {
         for (const Tensor& micro : split(x, each)) (mean(matmul(micro, w)) / divisor).backward();
     };
@@ -65,7 +65,7 @@ LESSON(equal_micro_batches({3, 6})) {
     check_close("at eps, the factor counts", {first_step(1e-8), first_step(4e-8)}, {0.5, 0.8}, roundings(20));
 
     ask("where-it-shows", "n", n);
-    note("Weight decay shows the mistake: Adam adds 0.5 w to w.grad = -0.3, or {} if not divided.", -0.3 * n);
+    note("Adam's decay adds 0.5 w to w.grad, which is -0.3, or {} if you forget to divide.", -0.3 * n);
     auto seen = table({"", "norm of w.grad", "a weight of 1 after one step"});
     for (const int divisor : {n, 1}) {
         const Tensor w = toy::weights(), weight = parameter(Array<real>({1}, {1}, options().device));
