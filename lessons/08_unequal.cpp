@@ -66,7 +66,7 @@ LESSON(one_of("items", "rows in the first micro-batch", 4, {2, 4, 5})) {
     graph("unequal", "How much one row counts in a mean of means, and with the right weights", shares);
 
     step("How wrong was the mean of the two micro-batches' gradients? There is a formula for its error.");
-    note("This mean of means is too small if the larger micro-batch has the larger gradient.");
+    note("The mean of the two gradients is too small if the larger micro-batch has the larger gradient.");
     note("The covariance Cov(b, g) of size b and gradient g is the mean of (b - mean of b) (g - mean of g).");
     std::vector<double> error, formula;
     for (std::size_t j = 0; j < 3; ++j) {

@@ -60,7 +60,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
 
     ask("which-gradient", "n", n);
     show("total", total, "w.grad", w.grad());
-    note("The logged total is right, but w.grad lacks {} of {} micro-batches.", n - 1, n);
+    note("The total is right, but w.grad lacks the gradients of {} of {} micro-batches.", n - 1, n);
     check_close("the total is the loss of six rows", total, -3.97205 / 6, roundings(12) * 2);
     check("w.grad is another gradient", furthest(w.grad(), full) > 0.1);
     graph("lost-batches", "Nothing comes back from the losses that the listing only adds", [&](Picture& p) {
@@ -100,7 +100,7 @@ LESSON(equal_micro_batches({2, 3, 6})) {
     code(1);
     for (const Tensor& micro : micros) window.add(Loss(matmul(micro, w)));
     show("w.grad", w.grad());
-    note("The window computes the same bits as the full batch. PyTorch does not promise equal bits.");
+    note("Window's gradient has the bits of the full batch's gradient. PyTorch does not promise equal bits.");
     check_equal("w.grad has the bits of the full batch", w.grad(), full);
     auto soon = table({"micro-batches", "bytes kept", "graph nodes", "peak bytes", "peak if stored"});
     for (const int k : {2, 4, 16}) {

@@ -53,7 +53,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     ask("the-last-gradient", "left", left, "share", share, "inverse", 4.0 / left);
     const Tensor tail = slice(toy::rows(), 0, 6 - left, 6), w = zeros({3});
-    note("In our example, rows stand for the epoch's last images. Each micro-batch has one row.");
+    note("Our example has rows of numbers instead of the last images. Each micro-batch has one row.");
     code(1);
     for (auto& row : split(tail, 1)) (mean(matmul(row, w)) / n).backward();
     const Array<real> published = w.grad().clone(), right = grad(mean(matmul(tail, w)), {w}).front();
@@ -73,7 +73,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     step("An epoch can end with fewer than 4 micro-batches, the tail. tally's Window has three policies:");
     note("scale makes an update with the tail's mean gradient. drop makes no update, and forgets the tail.");
-    note("carry keeps the window open, and the next epoch completes it.");
+    note("carry keeps the tail's gradient for the first update of the next epoch.");
     const Tensor v = zeros({3});
     Sgd sgd({v}, {.learning_rate = 1});  // so that v ends at minus the gradient
     Window window(sgd, {.micro_batches = n, .tail = Tail::scale});
@@ -95,7 +95,7 @@ LESSON(one_of("items", "images of an epoch", 60000, {50000, 60000, 70000})) {
 
     const std::int64_t items = 48 + 2 * few;
     ask("which-rule", "items", items, "rest", 2 * left, "left", left);
-    note("The last two columns show the largest difference from the weights with batches of 8.");
+    note("The last two columns show the largest difference from the weights of training with batches of 8.");
     auto ends = table({"rule", "updates", "weights after 5 epochs", "off after 1", "after 5"});
     const auto trained = all_rules(plan_of_items(items));
     const Trained& large = trained.front().second;

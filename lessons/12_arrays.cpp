@@ -31,7 +31,7 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
 
     step("Here are three arrays. Their shapes are ({}, 2), (2, 2) and (2).", n);
     show("X", X, "W", W, "b", b);
-    note("The number in row i, column j of X W is the sum of row i of X times column j of W.");
+    note("For the number in row i, column j of X W, multiply row i of X by column j of W, and add up.");
 
     step("b has the shape (2), and X W has the shape ({}, 2). So b is added to each row of X W.", n);
     code(2);
@@ -94,7 +94,7 @@ LESSON(whole_number("items", "rows of X", 3, 3, 6)) {
     show("numbers of p.grad", values(p.grad()), "numbers of q.grad", values(q.grad()));
     check("the shapes of p and q", p.grad().shape() == p.shape() && q.grad().shape() == q.shape());
 
-    step("The same engine works for single numbers. Now the loss is the sum of the squares of X W + b.");
+    step("The engine also computes with single numbers. Now the loss is the sum of the squares of X W + b.");
     for (const Tensor& array : {X, W, b}) array.zero_grad();
     code(1);
     sum(pow(matmul(X, W) + b, 2)).backward();

@@ -116,5 +116,5 @@ LESSON(one_of("micro", "parts of a sum", 4, {2, 4, 8, 16}),
     bounds.row("gamma(B + 2)", in_floats, in_doubles);
     bounds.row("largest error of 9000 means", floats.error, doubles.error);
     check("no error is above its bound", floats.error <= in_floats && doubles.error <= in_doubles);
-    note("Test for equal bits only if they are promised. You can always compare an error with its bound.");
+    note("Test for equal bits only if they are promised. Otherwise, compare the error with its bound.");
 }
