@@ -60,7 +60,7 @@ LESSON(equal_micro_batches({2, 3})) {
     show("length before each clipping", lengths);
     check_close("both agree here", running.grad(), at_end, 4 * roundings(16));  // 16 each, below 2
 
-    step("By luck, only the last micro-batch made w.grad longer than 0.5. We now clip to the length 0.15.");
+    step("Only the last micro-batch made w.grad longer than the limit 0.5. We now clip to the length 0.15.");
     const Array<real> right = clip(three, 0.15, 3, at_the_end), wrong_way = clip(three, 0.15, 3, each_time);
     auto luck = table({"", "nothing divided", "each loss divided"});
     luck.row("[2 0] [0 2] at 1", early.grad(), clip(two, 1, 2, each_time));

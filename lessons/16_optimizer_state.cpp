@@ -47,7 +47,7 @@ LESSON(whole_number("micro", "micro-batches of an update", 4, 2, 8)) {
     check_close("the momentum moves w", w.item() - skipped, -0.09, roundings(12));  // 12 in three steps
     note("step() skips a parameter without a gradient, but not a parameter with a gradient of 0.");
 
-    step("A wrapper calls step() after each of {} micro-batches. All gradients except the last are 0.", n);
+    step("A wrapper calls step() after each of {} micro-batches, but only the last gradient is not 0.", n);
     note("The gradient of each update is 1. SGD with momentum 0.9 trains the weight s, and Adam trains a.");
     Sgd<real> momentum({s}, with_momentum);
     Adam<real> adam({a}, {.learning_rate = 0.1});

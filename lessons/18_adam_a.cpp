@@ -15,7 +15,7 @@ LESSON(one_of("micro", "micro-batches with the same gradient", 4, {4, 9, 16})) {
     const int n = setting("micro");
 
     step("Adam needs the gradient of the whole batch: w.grad stays in memory until the update.");
-    note("AdamA is a variant of Adam. fold() adds a gradient g to m, and g^2 to v. Then g can be freed.");
+    note("AdamA's fold() adds a gradient g to the average m, and g^2 to the average v. Then g can be freed.");
     const Tensor layer = zeros({1000, 250});  // 250000 weights of 4 bytes
     AdamA of_layer({layer}, {.learning_rate = 0.1});
     const auto gradient_bytes = [] {
