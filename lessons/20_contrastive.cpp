@@ -44,7 +44,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     check("micro-batches have another gradient", furthest(micro, full) > 0.1);
     const Tensor products = slice(x * a, 0, 0, 1) * reshape(y * b, {1, items});
     show("products of the first z", products);
-    note("The loss of the full batch uses all products of the first z. A micro-loss uses only two of them.");
+    note("The full loss multiplies the first z by every u. A micro-loss multiplies it by only two u.");
 
     ask("what-stays");
     std::vector<Tensor> z_parts, u_parts;
@@ -73,7 +73,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     all.row("b.grad", full[1], micro[1], repaired[1]);
     check_close("repaired = full batch", repaired, full, 1e-6);
 
-    step("cached_backward() makes both passes for any encoders: first without a graph, then with one.");
+    step("cached_backward() encodes each item twice, by any encoder: first without a graph, then with one.");
     a.zero_grad(), b.zero_grad();
     const auto loss_of_all = [](const auto& encoded) { return info_nce(encoded[0], encoded[1]).mean(); };
     code(3);

@@ -71,7 +71,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     for (const Item& item : four) at_zero.push_back(at_zero.back() + rate * item.a * item.c);
     graph("path", "The sum of the steps after each item, before it is divided by 4",
           curves("items", "w", {{"all slopes at w = 0", at_zero}, {"each slope at a new w", path}}));
-    note("AGN was published in 2017 (Hermans, Spanakis, Moeckel). Local SGD makes the four steps in full.");
+    note("AGN was published in 2017 (Hermans, Spanakis, Moeckel). Local SGD does not divide this sum.");
 
     ask("same-step");
     const Batch lines{{1, 1, true}, {2, -1, true}, {4, 0.5, true}, {1, 3, true}};

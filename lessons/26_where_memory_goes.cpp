@@ -25,7 +25,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     article.row("AFTER   4 x 1", "66.03", longer(66.03, 57.82), 8681, mb, mb_fixed);
     article.row("AFTER   and checkpoints", "85.47", longer(85.47, 66.03), 6775, std::lround(6775 - fixed),
                 mb_fixed);
-    note("The article says that checkpoints take 20 % longer, but not that BEFORE takes 4 items at once.");
+    note("The article says that checkpoints take 20 % longer, but not that the first row has batches of 4.");
 
     step("Which data does an update keep in memory? We take 4 layers of 32 units and 64 items.");
     const Tensor x = random_items(64, 32);
@@ -56,7 +56,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     }
     note("In the first update, window.finish() also allocates two averages of Adam for each weight.");
 
-    step("The peak memory of an update is F + items x A bytes: F fixed, A per item. Two peaks give F and A.");
+    step("An update's peak memory is F + items x A bytes: F fixed, A per item. Two batches give F and A.");
     std::vector<std::int64_t> peaks;
     for (const std::int64_t items : {64, 128, 256, 512}) {
         const Tensor batch = random_items(items, 32);
@@ -98,7 +98,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     step("The picture shows the bytes in use during the update of 64 items.");
     graph("bytes", whole.svg, "", whole.strip);
 
-    step("We run 8 layers of 128 units: all 256 items, {} micro-batches of {}, and checkpoints.", n, 256 / n);
+    step("8 layers of 128 units run 256 items at once, {} x {} items, and with checkpoints.", n, 256 / n);
     Net deep(8, 128);
     const Tensor many = random_items(256, 128);
     update(deep, many, 256);
@@ -116,5 +116,5 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
                       micro = measure("AFTER   accumulation", 256 / n, 1),
                       both = measure("AFTER   and checkpoints", 256 / n, 3);
     check("each row needs less memory than the row before", before > micro && micro > both);
-    note("Weights, gradients and Adam's averages are not counted here. Each time is the least of five runs.");
+    note("Weights, gradients and Adam's averages are not counted. A row's time is the least of five runs.");
 }
