@@ -118,14 +118,15 @@ def test_a_picture_that_shows_the_answer_is_folded_until_it_is_given(driver, giv
           const pictures = events.filter((event, i) => event.event === 'graph' && event.step + 1 >= next.step && nextAt(i) === next);
           count += pictures.length;
           inLesson(number, next.step);
-          const find = (event) => [...document.querySelectorAll('#lessons .steps img')]
-            .filter((image) => decodeURIComponent(image.src).includes(event.svg)).pop();
+          const all = (event) => [...document.querySelectorAll('#lessons .steps img')]
+            .filter((image) => decodeURIComponent(image.src).includes(event.svg));
+          const find = (event) => all(event).pop();
           for (const event of pictures) if (find(event).checkVisibility()) wrong.push(`${number}/${event.step} is seen`);
           reply(next, next.answer - 1);
           for (const event of pictures) {
             const where = lastQuestion().compareDocumentPosition(find(event));
-            const isBelow = find(event).checkVisibility() && where & Node.DOCUMENT_POSITION_FOLLOWING;
-            if (!isBelow) wrong.push(`${number}/${event.step} is not below the question`);
+            const isBelow = all(event).length === 1 && find(event).checkVisibility() && where & Node.DOCUMENT_POSITION_FOLLOWING;
+            if (!isBelow) wrong.push(`${number}/${event.step} is not only below the question`);
           }
         }
         return { wrong, count }""")
