@@ -246,7 +246,7 @@ def test_presenting_shows_what_a_question_is_about(driver, given):
               event.text.flat().every((cell) => one.textContent.includes(cell)))) missing.push(where);
             if (event.event === 'source' && !words.includes(event.text.split('\\n')[0].trim())) missing.push(where);
             if (event.event === 'tensor' && !words.includes(event.name)) missing.push(where);
-            const drawn = { graph: 'figure.picture, details.folding', plot: '.plot' }[event.event];
+            const drawn = { graph: 'figure.lesson-picture, details.folding', plot: '.lesson-plot' }[event.event];
             if (drawn && !context.querySelector(drawn)?.checkVisibility()) missing.push(where);
             if (event.event === 'sentence' && words.includes(event.text)) missing.push(`${where} is seen`);
           }
@@ -475,8 +475,8 @@ def test_lessons_fit_narrow_windows(driver, given):
 def test_each_series_of_a_plot_has_its_own_mark(driver, given):
     size(driver, 1280, 720)
     page = fresh(driver, "#part=lessons&lesson=5&step=2")
-    looks = page.js("""return [...document.querySelectorAll('.legend .mark')].map((one) =>
+    looks = page.js("""return [...document.querySelectorAll('.lesson-legend .mark')].map((one) =>
         [one.tagName, one.getAttribute('points')?.split(' ').length, getComputedStyle(one).fill].join())""")
     assert len(looks) == 3 and len(set(looks)) == 3, looks
-    ticks = page.js("return [...document.querySelectorAll('.plot text')].map((one) => one.textContent)")
+    ticks = page.js("return [...document.querySelectorAll('.lesson-plot text')].map((one) => one.textContent)")
     assert ticks.count("0") == 2 and all(len(tick) <= 4 for tick in ticks), ticks
