@@ -53,7 +53,7 @@ function picture(event) {
   const image = make("img", { width, height, alt: `${title}: ${described}`, src: `data:image/svg+xml,${encodeURIComponent(event.svg)}` });
   image.addEventListener("click", () => enlarge(image, title));
   const larger = make("button", { type: "button", class: "small", onclick: () => enlarge(image, title) }, text("lessons.enlarge"));
-  return make("figure", { class: "picture" }, image, make("figcaption", {}, larger));
+  return make("figure", { class: "lesson-picture" }, image, make("figcaption", {}, larger));
 }
 
 const check = (event) => make("p", { class: event.ok ? "quiet" : "wrong" },

@@ -28,5 +28,5 @@ export function updateRow(row, lesson, state) {
 // Shows one dot for each question and one dash for each other step.
 export const showDots = (parent, steps, step = 0) => patch(parent, steps, (one) => one.step, () => make("span"), (dot, one) => {
   const time = one.step === step ? " now" : one.step < step ? " seen" : "";
-  set(dot, { class: `${one.isQuestion ? "dot" : "dash"}${one.isOver ? " over" : ""}${time}` });
+  set(dot, { class: `${one.isQuestion ? "ask-dot" : "dash"}${one.isOver ? " over" : ""}${time}` });
 });

@@ -182,7 +182,7 @@ function makeEnd(lesson) {
   const again = button("forget", beginAgain, { class: "small" });
   const onward = next ? make("a", { class: "onward" }, text("lessons.next", { number: next.number, title: model.titleOf(next).title }))
     : make("p", {}, text("lessons.lastLesson"));
-  const element = make("section", { class: "end" }, make("h3", { tabindex: "-1" }, text("lessons.endOf", { number: lesson.number })), score,
+  const element = make("section", { class: "lesson-end" }, make("h3", { tabindex: "-1" }, text("lessons.endOf", { number: lesson.number })), score,
     ...(rule ? [make("p", { class: "rule" }, text("lessons.rule", { rule }))] : []),
     make("p", { class: "bar" }, onward, link(text("lessons.all"), { lesson: 0 }), again));
   element.refresh = ({ answers, state }) => {

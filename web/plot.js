@@ -23,7 +23,7 @@ function mark(series, x, y, size) {
 const sizeOf = (series) => series.y.length > 8 ? 4 : 8;
 
 function legend(event) {
-  return make("ul", { class: "legend" }, ...event.series.map((series, i) => make("li", {},
+  return make("ul", { class: "lesson-legend" }, ...event.series.map((series, i) => make("li", {},
     shape("svg", { viewBox: "-12 -12 24 24", "aria-hidden": "true" }, mark(i, 0, 0, sizeOf(series))), series.label)));
 }
 
@@ -57,6 +57,6 @@ export function makePlot(event) {
     role: "img", "aria-label": text("lessons.plot", { name: event.name, series: event.series.map((series) => series.label).join(", ") }),
   }, ...grid, ...marks);
   const hasLegend = event.series.length > 1 || event.series[0]?.label !== event.name;
-  return make("figure", { class: "plot" }, make("div", { class: "drawn" }, drawing, ...(hasLegend ? [legend(event)] : [])),
+  return make("figure", { class: "lesson-plot" }, make("div", { class: "drawn" }, drawing, ...(hasLegend ? [legend(event)] : [])),
     make("figcaption", { class: "quiet" }, event.name));
 }
