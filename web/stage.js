@@ -157,7 +157,7 @@ export function makeStage(hands) {
   let shown = null, frame = 0;
 
   function layOut() {
-    const wide = element.clientWidth > 560;
+    const wide = element.clientWidth > 820; // on a phone, and next to a card
     G = wide ? WIDE : TALL;
     set(element, { class: wide ? "stage wide" : "stage tall" });
     set(svg, { viewBox: `0 0 ${G.width} ${G.height}`, preserveAspectRatio: "xMidYMin" });
