@@ -61,7 +61,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
         bounds.push_back(5 * std::sqrt((2 * trace / count + 4 * G2) / count / 100));
     }
     check_close("expected squares", sizes.column("mean |g|^2 of 100"), sizes.column("expected"), bounds);
-    note("The noise scale is b = {} items: there, the noise tr(Sigma)/b equals |G|^2.", scale);
+    note("At the noise scale, {} items, the noise tr(Sigma)/b equals |G|^2.", scale);
     note("Much smaller batches give mostly noise, much larger batches little noise.");
 
     ask("two-equations");

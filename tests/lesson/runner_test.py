@@ -137,7 +137,8 @@ THREE = ((7, "divide", "ok"), (20, "checkpointing", "FAIL"), (22, "on-the-gpu", 
 def test_list(sample):
     with Course(*THREE) as course:
         course.write_answers(line("lesson", "divide", "", "done"))
-        lines = course.run("list").stdout.splitlines()
+        *lines, exercises = course.run("list").stdout.splitlines()
+        assert exercises == "./learn score lists the exercises."
         assert [each.split()[:2] for each in lines] == [["7", "divide"], ["20", "checkpointing"], ["22", "on-the-gpu"]]
         assert [re.search("done|next|open|begun", each).group() for each in lines] == ["done", "next", "open"]
         assert "5 min, in class  25" in lines[0] and lines[0].endswith("after forgot-to-divide"), lines
@@ -149,7 +150,7 @@ def test_list(sample):
 
 def test_the_order_is_that_of_the_numbers(sample):
     with Course((3, "arrays", "ok"), (5, "full-batch", "ok"), (99, "of-ones-own", "ok"), (11, "the-tail", "ok")) as course:
-        assert [each.split()[1] for each in course.run("list").stdout.splitlines()] == ["arrays", "full-batch", "the-tail", "of-ones-own"]
+        assert [each.split()[1] for each in course.run("list").stdout.splitlines()[:-1]] == ["arrays", "full-batch", "the-tail", "of-ones-own"]
         assert "this is arrays" in course.at_terminal(key="q") and "this is full-batch" in course.at_terminal(key="q")
         assert "3 to 99" in course.run("run", "100").stderr
 
