@@ -97,7 +97,7 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
                     likely_error(double(scale) / count, n), runs.back().below_0);
     }
     note("The table shows relative errors of the mean estimates of 100 windows.");
-    note("Windows of few items measure the noise well. Only large windows measure |G|^2 well.");
+    note("Windows of few items measure the noise well, but |G|^2 badly.");
     const std::vector<Plane::Series> estimates{{"|G|^2", runs[0].tens, scaled(runs[0].square, 1 / G2)},
                                                {"tr(Sigma)", runs[0].tens, scaled(runs[0].trace, 1 / trace)}};
     graph("what-the-noise-says", say("100 windows of {} items", few),
