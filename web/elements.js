@@ -4,7 +4,8 @@ const SVG = "http://www.w3.org/2000/svg";
 
 export const byId = (id) => document.getElementById(id);
 
-function setAttributes(element, attributes) {
+// Changes attributes of an element; false removes an attribute. Attributes on... add listeners, so pass these only once.
+export function set(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
@@ -14,18 +15,15 @@ function setAttributes(element, attributes) {
   return element;
 }
 
-// Changes attributes of an element; false removes an attribute. Attributes on... add listeners, so pass these only once.
-export const set = setAttributes;
-
 export function make(tag, attributes = {}, ...children) {
-  const element = setAttributes(document.createElement(tag), attributes);
+  const element = set(document.createElement(tag), attributes);
   element.append(...children);
   return element;
 }
 
 // Makes a shape in an SVG picture.
 export function shape(tag, attributes = {}, ...children) {
-  const element = setAttributes(document.createElementNS(SVG, tag), attributes);
+  const element = set(document.createElementNS(SVG, tag), attributes);
   element.append(...children);
   return element;
 }
@@ -101,21 +99,26 @@ export function numberField(attributes, read, onvalue) {
   };
   field.addEventListener("change", take);
   wrapper.field = field;
+  let latest = "";
   wrapper.put = (text) => {
+    latest = text;
     if (field === document.activeElement || field.getAttribute("aria-invalid") === "true") return;
     if (field.value !== text) field.value = text;
   };
   wrapper.clear = () => {
     set(field, { "aria-invalid": false });
     setText(complaint, "");
+    field.value = latest;
   };
   return wrapper;
 }
 
-let announcing = 0;
-// Tells a screen reader a short text, and shows it if it is a problem.
-export function announce(words) {
+let hiding = 0;
+// Tells a screen reader a short text, and shows it. A problem stays; another text disappears after some seconds.
+export function announce(words, isProblem = true) {
   const status = byId("status");
   setText(status, words);
-  clearTimeout(announcing);
+  set(status, { class: isProblem ? "problem" : "note" });
+  clearTimeout(hiding);
+  if (!isProblem) hiding = setTimeout(() => setText(status, ""), 4000);
 }

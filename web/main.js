@@ -62,7 +62,7 @@ function listen() {
     writeLink();
     try {
       await navigator.clipboard.writeText(location.href);
-      announce(text("copied"));
+      announce(text("copied"), false);
     } catch {
       announce(text("notCopied"));
     }

@@ -47,5 +47,4 @@ export function valueOf(number) {
 }
 
 export const formatBytes = (bytes) => bytes < 1024 ? `${bytes} B` : `${(bytes / 1024).toFixed(1)} KiB`;
-export const joinTexts = (numbers) => `[${numbers.map((number) => number.text).join("  ")}]`;
 export const joinBits = (numbers) => numbers.map((number) => number.bits).join(" ");

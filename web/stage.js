@@ -1,6 +1,6 @@
 // Draws the toy: six rows, ribbons as wide as each row counts, and bars that add up to w.grad.
 import { make, set, setText, shape } from "./elements.js";
-import { shortest, valueOf } from "./numbers.js";
+import { valueOf } from "./numbers.js";
 import { text } from "./texts.js";
 import { ROWS, gapsOf, weightOf, weightsOf } from "./toy_model.js";
 
@@ -23,8 +23,24 @@ const TALL = {
 
 const ease = (from, to, u) => from === undefined ? to : from + (to - from) * u;
 
-// Makes a stage. `hands` has the functions that change the state: cut(gap), move(from, to), cell(index, value), guess(factor), end().
-// Without hands, the stage only shows.
+// Follows the pointer of an event until it is released. Other pointers and buttons are ignored.
+function dragging(svg, event, onmove, onend) {
+  svg.setPointerCapture(event.pointerId);
+  const move = (next) => { if (next.pointerId === event.pointerId) onmove(next); };
+  const end = (next) => {
+    if (next.pointerId !== event.pointerId) return;
+    svg.removeEventListener("pointermove", move);
+    for (const name of ["pointerup", "pointercancel"]) svg.removeEventListener(name, end);
+    onend();
+  };
+  svg.addEventListener("pointermove", move);
+  for (const name of ["pointerup", "pointercancel"]) svg.addEventListener(name, end);
+}
+
+const isFirst = (event) => event.isPrimary && event.button === 0;
+
+// Makes a stage. `hands` has the functions that change the state: isCut(gap), toggle(gap), move(from, to), guess(factor), end(), and
+// cell(row, number), which makes a field.
 export function makeStage(hands) {
   const svg = shape("svg", { class: "drawing", role: "group", "aria-label": text("toy.picture") });
   const layer = make("div", { class: "cells" });
@@ -83,16 +99,14 @@ export function makeStage(hands) {
   const gaps = [...Array(handles).keys()].map(() => {
     const dash = shape("line"), knob = shape("circle", { r: 9 }), mark = shape("text", { class: "mark" }, "✓");
     const hit = shape("rect", { fill: "transparent" });
-    const group = shape("g", { class: "gap", ...(hands ? { role: "slider", tabindex: 0, "aria-valuemin": 1, "aria-valuemax": handles } : {}) },
-      dash, knob, mark, hit);
+    const group = shape("g", { class: "gap", role: "slider", tabindex: 0, "aria-valuemin": 1, "aria-valuemax": handles }, dash, knob, mark, hit);
     svg.append(group);
-    return { group, dash, knob, hit };
+    return { group, dash, knob, hit, mark };
   });
 
   // ---- the numbers, as fields above the drawing ----
-  const inputs = [...Array(ROWS * 3).keys()].map((i) => hands?.cell(Math.floor(i / 3), i % 3));
-  if (hands) layer.append(...inputs);
-  const plain = hands ? [] : inputs.map(() => svg.appendChild(shape("text", { class: "cell" })));
+  const inputs = [...Array(ROWS * 3).keys()].map((i) => hands.cell(Math.floor(i / 3), i % 3));
+  layer.append(...inputs);
 
   // ---- pulling a cut ----
   const across = (event) => {
@@ -100,72 +114,61 @@ export function makeStage(hands) {
     return G.isWide ? p.y : p.x;
   };
   const gapAt = (event) => Math.max(0, Math.min(handles - 1, Math.round((across(event) - G.row - G.rowSize - (G.rowStep - G.rowSize) / 2) / G.rowStep)));
-  if (hands) gaps.forEach(({ group }, i) => {
+  const isOutside = (event) => across(event) < G.row - G.rowStep || across(event) > G.row + (ROWS + 1) * G.rowStep;
+  gaps.forEach(({ group }, i) => {
     group.addEventListener("keydown", (event) => {
       const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
       if (event.key === " " || event.key === "Enter") hands.toggle(i);
-      else if (by && hands.move(i, i + by)) gaps[i + by].group.focus();
+      else if (by && (!hands.isCut(i) || hands.move(i, i + by))) gaps[i + by]?.group.focus();
       else if (!by) return;
       event.preventDefault();
     });
     group.addEventListener("pointerdown", (event) => {
+      if (!isFirst(event)) return;
       event.preventDefault();
       group.focus();
-      const wasCut = hands.isCut(i);
-      let place = i, moved = false;
+      const wasCut = hands.isCut(i), [x, y] = [event.clientX, event.clientY];
+      let place = i, moved = false, away = false;
       if (!wasCut) hands.toggle(i, "drag");
-      svg.setPointerCapture(event.pointerId);
-      const onmove = (next) => {
+      dragging(svg, event, (next) => {
+        moved ||= Math.hypot(next.clientX - x, next.clientY - y) > 4;
+        if (isOutside(next) !== away) { // pushing a cut away removes it
+          away = !away;
+          hands.toggle(place, "drag");
+        }
         const to = gapAt(next);
-        if (to === place || !hands.move(place, to, "drag")) return;
-        place = to;
-        moved = true;
-      };
-      const onend = () => {
-        svg.removeEventListener("pointermove", onmove);
-        svg.removeEventListener("pointerup", onend);
-        svg.removeEventListener("pointercancel", onend);
+        if (!away && to !== place && hands.move(place, to, "drag")) place = to;
+      }, () => {
         if (wasCut && !moved) hands.toggle(place);
         hands.end();
         gaps[place].group.focus();
-      };
-      svg.addEventListener("pointermove", onmove);
-      svg.addEventListener("pointerup", onend);
-      svg.addEventListener("pointercancel", onend);
+      });
     });
   });
 
   // ---- drawing the guess ----
   let latest = null;
   const valueAt = (event) => (G.isWide ? G.zero - across(event) : across(event) - G.zero) / G.reach * latest.top;
-  if (hands) bars.forEach(({ grip }, j) => grip.addEventListener("pointerdown", (event) => {
-    if (!latest || latest.model.at > 0 || latest.full[j] === 0) return;
+  bars.forEach(({ grip }, j) => grip.addEventListener("pointerdown", (event) => {
+    if (!isFirst(event) || !latest || latest.model.at > 0 || latest.full[j] === 0) return;
     event.preventDefault();
-    svg.setPointerCapture(event.pointerId);
     const take = (next) => hands.guess(valueAt(next) / latest.full[j], "guess");
     take(event);
-    const onend = () => {
-      svg.removeEventListener("pointermove", take);
-      svg.removeEventListener("pointerup", onend);
-      hands.end();
-    };
-    svg.addEventListener("pointermove", take);
-    svg.addEventListener("pointerup", onend);
+    dragging(svg, event, take, hands.end);
   }));
 
   // ---- drawing ----
   let shown = null, frame = 0;
 
   function layOut() {
-    const wide = element.clientWidth > 820; // on a phone, and next to a card
+    const wide = element.clientWidth > 900; // else the picture is on a phone, or next to a card
     G = wide ? WIDE : TALL;
     set(element, { class: wide ? "stage wide" : "stage tall" });
     set(svg, { viewBox: `0 0 ${G.width} ${G.height}`, preserveAspectRatio: "xMidYMin" });
     const unit = Math.min(element.clientWidth / G.width, (element.clientHeight || Infinity) / G.height);
     layer.style.setProperty("--unit", `${unit}px`);
     layer.style.left = `${(element.clientWidth - unit * G.width) / 2}px`;
-    const columns = G.isWide ? [G.label, G.ribbon, G.bars] : [0, G.ribbon + 0, G.bars];
-    titles.forEach((title, i) => set(title, G.isWide ? { x: columns[i], y: 14 } : { x: 4, y: [12, G.ribbon - 2, G.bars - 14][i] }));
+    titles.forEach((title, i) => set(title, G.isWide ? { x: [G.label, G.ribbon, G.bars][i], y: 14 } : { x: 4, y: [12, G.ribbon - 2, G.bars - 14][i] }));
   }
 
   // Paints a moment between the picture that is shown and the goal.
@@ -179,17 +182,13 @@ export function makeStage(hands) {
       sums: goal.sums.map((sum, k) => sum.map((v, j) => ease(from.sums[k]?.[j], v, u))),
     };
     shown = now;
-    const hidden = model.at === 0 && !model.reveal;
+    const hidden = model.at === 0;
     const heavy = now.weight.reduce((a, b) => a + b, 0);
     now.place.forEach((place, i) => {
       const middle = place + G.rowSize / 2;
       set(rows[i].name, G.isWide ? { x: G.label, y: middle + 5 } : { x: middle, y: G.cell - 4, "text-anchor": "middle" });
       set(rows[i].weight, { ...point(G.weight, middle), "text-anchor": "middle", ...(G.isWide ? { y: middle + 6 } : {}) });
       three.forEach((j) => {
-        if (!hands) {
-          set(plain[3 * i + j], { ...point(G.cell + j * G.cellStep + G.cellSize - 8, middle), "text-anchor": "end", dy: 5 });
-          return;
-        }
         const spot = box(G.cell + j * G.cellStep, G.cellSize, place, G.rowSize);
         const { style } = inputs[3 * i + j];
         style.setProperty("--x", spot.x);
@@ -198,14 +197,14 @@ export function makeStage(hands) {
         style.setProperty("--h", spot.height);
       });
     });
-    gaps.forEach(({ dash, knob, hit, group }, i) => {
+    gaps.forEach(({ dash, knob, hit, mark }, i) => {
       const middle = (now.place[i] + G.rowSize + now.place[i + 1]) / 2;
       set(dash, line(...G.line, middle, middle));
       const end = point(G.handle, middle);
       set(knob, { cx: end.x, cy: end.y });
       set(hit, G.isWide ? { x: G.line[0], width: G.line[1] - G.line[0] + 22, y: middle - 13, height: 26 }
         : { x: middle - 28, width: 56, y: G.handle - 28, height: 56 });
-      set(group.querySelector(".mark"), { x: end.x, y: end.y + 4, "text-anchor": "middle" });
+      set(mark, { x: end.x, y: end.y + 4, "text-anchor": "middle" });
     });
     let row = 0, pile = G.middle - heavy * G.thick / 2;
     boxes.forEach((micro, k) => {
@@ -244,7 +243,10 @@ export function makeStage(hands) {
     setText(together, hidden ? "" : text(fits ? "toy.togetherRight" : "toy.togetherWrong", { sum: Number(heavy.toFixed(2)) }));
     set(together, { class: fits ? "strong right" : "strong wrong" });
 
-    const position = (v) => G.isWide ? G.zero - v / now.top * G.reach : G.zero + v / now.top * G.reach;
+    const position = (v) => { // infinite numbers, and a guess that is too large, end at the frame
+      const length = Math.max(-1, Math.min(1, Number.isNaN(v) ? 0 : v / now.top)) * G.reach;
+      return G.isWide ? G.zero - length : G.zero + length;
+    };
     bars.forEach((bar, j) => {
       const begin = G.bars + j * G.barStep, room = model.rival ? G.barSize / 2 : G.barSize, width = room / sizes.length;
       set(bar.zero, line(begin - 4, begin + G.barSize + 4, position(0), position(0)));
@@ -284,7 +286,7 @@ export function makeStage(hands) {
     });
   }
 
-  // Shows a model {x, sizes, divide, at, guess, reveal, playing, growth, rival} with the engine's answer. A bar of the value `top` is as long
+  // Shows a model {x, sizes, divide, at, guess, playing, growth, rival} with the engine's answer. A bar of the value `top` is as long
   // as the picture allows.
   function draw(model, answer, top) {
     layOut();
@@ -300,14 +302,13 @@ export function makeStage(hands) {
       for (let r = 0; r < size; ++r, ++row) goal.place.push(G.row + row * G.rowStep + k * G.shift);
       goal.middle.push((first + goal.place.at(-1) + G.rowSize) / 2);
     });
-    const isCut = gapsOf(sizes), hidden = model.at === 0 && !model.reveal;
+    const isCut = gapsOf(sizes), hidden = model.at === 0, isDone = model.at === sizes.length;
     gaps.forEach(({ group }, i) => set(group, {
       class: isCut[i] ? "gap cut" : "gap",
-      ...(hands ? {
-        "aria-label": text("toy.gap", { row: i }), "aria-valuenow": i + 1,
-        "aria-valuetext": text(isCut[i] ? "toy.cutHere" : "toy.noCut", { sizes: sizes.join(" + ") }),
-      } : {}),
+      "aria-label": text("toy.gap", { row: i }), "aria-valuenow": i + 1, "aria-orientation": G.isWide ? "vertical" : "horizontal",
+      "aria-valuetext": text(isCut[i] ? "toy.cutHere" : "toy.noCut", { sizes: sizes.join(" + ") }),
     }));
+    set(element, { class: `stage ${G.isWide ? "wide" : "tall"}${hidden && sizes.length > 1 ? " guessing" : ""}` });
     let first = 0;
     sizes.forEach((size, k) => {
       const [above, below] = weightOf(size, sizes.length, divide), right = below === ROWS;
@@ -325,11 +326,11 @@ export function makeStage(hands) {
       const last = answer.parts[Math.min(model.at, sizes.length) - 1];
       setText(bars[j].value, last ? last.grad[j].text : "-");
       set(bars[j].value, { class: model.at < sizes.length ? "strong" : answer.same ? "strong right" : "strong wrong" });
+      set(bars[j].full, { class: isDone && answer.same ? "full right" : "full" });
       setText(bars[j].wanted, text("toy.wanted", { value: answer.full[j].text }));
       const rival = model.rival?.parts[Math.min(model.at, sizes.length) - 1];
       setText(bars[j].rival, rival ? text("toy.rival", { value: rival.grad[j].text }) : "");
     });
-    if (!hands) plain.forEach((cell, i) => setText(cell, shortest(model.x[i])));
     latest = { model, full, top: goal.top };
     const from = shown && shown.turned === G.isWide ? shown : goal;
     cancelAnimationFrame(frame);

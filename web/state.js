@@ -114,7 +114,7 @@ export function readCode(text) {
   const values = fields.map((name, i) => FIELDS[part][name].read(texts[i]));
   if (values.includes(undefined)) return null;
   const patch = Object.fromEntries(fields.map((name, i) => [name, values[i]]));
-  if (part === "toy") Object.assign(patch, { x: null, w: null, at: values[0].length, guess: null });
+  if (part === "toy") Object.assign(patch, { x: null, w: null, at: 0, guess: null });
   if (part === "noise") patch.thrown = 0;
   if (part === "chain" && patch.cuts.at(-1) >= patch.layers) return null;
   return { part, [part]: patch };

@@ -45,6 +45,13 @@ export function change(patch, name = null) {
   show(next);
 }
 
+// Makes the present state a step of undo, before changes by play().
+export function remember() {
+  past.push(state);
+  future.length = 0;
+  gesture = null;
+}
+
 // Changes the state without a step of undo: for moments of a playback.
 export function play(patch) {
   show(patched(state, patch));
@@ -71,8 +78,7 @@ export function redo() {
 // Follows a link. Returns the names of the fields that cannot be read.
 export function follow(hash) {
   const { state: next, unread } = readLink(hash, state);
-  if (JSON.stringify(next) !== JSON.stringify(state)) past.push(state);
-  gesture = null;
+  if (JSON.stringify(next) !== JSON.stringify(state)) remember();
   show(next);
   return unread;
 }

@@ -4,7 +4,7 @@ import { choices, make, numberField, patch, set, setText, shape } from "./elemen
 import { bitsOf, fits32, formatBytes, joinBits, parseNumber, shortest, valueOf } from "./numbers.js";
 import { makeRace, showRace } from "./race.js";
 import { makeStage } from "./stage.js";
-import { change, endGesture, now, play as show } from "./store.js";
+import { change, endGesture, now, play as show, remember } from "./store.js";
 import { text } from "./texts.js";
 import { GUESSES, PRESETS, compare, gapsOf, largerSizes, mistakeOf, moveCut, toggleCut } from "./toy_model.js";
 
@@ -15,7 +15,7 @@ const numbersOf = (toy) => {
   return { x: toy.x ?? course.x, w: toy.w ?? course.w };
 };
 
-export function gradientsOf(toy) {
+function gradientsOf(toy) {
   const { x, w } = numbersOf(toy);
   return ask("toy", Float32Array.from(x), x.length, Float32Array.from(w), Int32Array.from(toy.cuts), toy.cuts.length, toy.divide);
 }
@@ -23,8 +23,7 @@ export function gradientsOf(toy) {
 // Returns the largest number of the picture for any scaling, so that a change of the scaling keeps the scale of the bars.
 function highest(toy, answer) {
   const numbers = [0, 1, 2].flatMap((divide) => gradientsOf({ ...toy, divide }).parts.flatMap((part) => part.grad.map(valueOf)));
-  const full = answer.full.map(valueOf);
-  const finite = [...numbers, ...full, ...full.map((value) => value * (toy.guess ?? 0))].filter(Number.isFinite).map(Math.abs);
+  const finite = [...numbers, ...answer.full.map(valueOf)].filter(Number.isFinite).map(Math.abs);
   return 1.06 * Math.max(...finite, 1e-30);
 }
 
@@ -33,16 +32,16 @@ function cutInto(sizes, name = null) {
   const { toy } = now();
   if (String(sizes) === String(toy.cuts)) return false;
   stop();
-  change({ toy: { cuts: sizes, at: toy.at > 0 ? sizes.length : 0 } }, name);
+  change({ toy: { cuts: sizes, at: toy.at > 0 ? sizes.length : 0, guess: null } }, name);
   return true;
 }
 
-function putNumber(name, index, value) {
+function putNumber(name, index, value, gesture = null) {
   const { toy } = now();
   const values = [...numbersOf(toy)[name]];
   values[index] = Math.fround(value);
   const course = courseToy()[name];
-  change({ toy: { [name]: values.every((one, i) => Object.is(one, course[i])) ? null : values } });
+  change({ toy: { [name]: values.every((one, i) => Object.is(one, course[i])) ? null : values, guess: null } }, gesture);
 }
 
 const readNumber = (what) => (words) => {
@@ -53,7 +52,7 @@ const readNumber = (what) => (words) => {
   return { value };
 };
 
-// A text field for a number of x or w. Dragging it sideways, or an arrow key, changes the number.
+// A text field for a number of x or w. The arrow keys up and down change the number by 1/8.
 function cellField(name, index, what) {
   const wrapper = numberField({ id: `${name}${index}`, "aria-label": what }, readNumber(what), (value) => putNumber(name, index, value));
   wrapper.classList.add("cell");
@@ -61,14 +60,17 @@ function cellField(name, index, what) {
     const by = { ArrowUp: 0.125, ArrowDown: -0.125 }[event.key];
     if (!by) return;
     event.preventDefault();
-    const value = Math.fround(numbersOf(now().toy)[name][index] + by);
+    const { value: typed } = readNumber(what)(wrapper.field.value);
+    const value = Math.fround((typed ?? numbersOf(now().toy)[name][index]) + by);
+    wrapper.clear();
     wrapper.field.value = shortest(value);
-    putNumber(name, index, value);
+    putNumber(name, index, value, `${name}${index}`);
   });
+  wrapper.field.addEventListener("blur", endGesture);
   return wrapper;
 }
 
-let timer = 0, frame = 0, growth = 1;
+let timer = 0, frame = 0, growth = 1, moment = null; // the state that the playback has set last
 const playing = () => timer !== 0;
 
 function stop() {
@@ -91,6 +93,7 @@ function playFrom(at) {
       update(now());
     } else playFrom(next);
   }, STEP);
+  moment = { ...toy, at: next };
   show({ toy: { at: next } });
   const grow = (time) => {
     growth = Math.min(1, Math.max(0, (time - begun) / (STEP * 0.7)));
@@ -106,8 +109,9 @@ function togglePlay() {
     update(now());
     return;
   }
-  change({ toy: { at: 0 } });
-  playFrom(0);
+  remember();
+  const { toy } = now();
+  playFrom(toy.at < toy.cuts.length ? toy.at : 0);
 }
 
 function startAnew() {
@@ -134,7 +138,7 @@ export function build(section) {
   const presets = choices(text("toy.presets"), text("toy.presetNames"), (i) => cutInto(PRESETS[i]));
   const scaling = choices(text("toy.scaling"), text("toy.scalings"), (i) => {
     stop();
-    change({ toy: { divide: i } });
+    change({ toy: { divide: i, guess: null } });
   });
   const guesses = choices(text("toy.guess"), GUESSES.map((one) => `×${one < 1 ? `1/${Math.round(1 / one)}` : one}`),
     (i) => change({ toy: { guess: GUESSES[i] } }));
@@ -159,7 +163,7 @@ export function build(section) {
     make("div", { class: "bar" },
       make("div", { class: "group" }, make("span", { class: "quiet" }, text("toy.presets")), presets),
       make("div", { class: "group" }, make("span", { class: "quiet" }, text("toy.scaling")), scaling),
-      make("div", { class: "group" }, play, time)),
+      make("div", { class: "group playing" }, play, time)),
     stage.element,
     make("div", { class: "result" },
       make("div", { class: "words" }, words, guessing, bits),
@@ -167,15 +171,16 @@ export function build(section) {
         make("span", { class: "group" }, make("span", { class: "quiet" }, text("toy.compare")), rivals), reset, checked),
       memoryFigure, race));
   view = { stage, presets, scaling, guesses, guessing, time, play, words, bits, memory, memoryWords, memoryFigure, race, track, raceWords, rivals, weights, checked };
-  addEventListener("resize", () => { if (now().part === "toy") update(now()); });
+  new ResizeObserver(() => update(now())).observe(stage.element);
   checkBits();
 }
 
 export function update(state) {
   const { toy } = state;
+  if (playing() && (toy.at !== moment.at || toy.cuts !== moment.cuts || toy.divide !== moment.divide)) stop(); // undo, or a link
   const { x, w } = numbersOf(toy);
   const answer = gradientsOf(toy);
-  const model = { x, sizes: toy.cuts, divide: toy.divide, at: toy.at, guess: toy.guess, reveal: false, playing: playing(), growth,
+  const model = { x, sizes: toy.cuts, divide: toy.divide, at: toy.at, guess: toy.guess, playing: playing(), growth,
     rival: toy.compare >= 0 ? gradientsOf({ ...toy, divide: toy.compare }) : null };
   view.stage.draw(model, answer, highest(toy, answer));
   view.presets.choose(PRESETS.findIndex((sizes) => String(sizes) === String(toy.cuts)));
@@ -198,7 +203,7 @@ export function update(state) {
   setText(view.bits, done && answer.same ? text("toy.bits", { bits: joinBits(answer.sum) }) : "");
   set(view.memoryFigure, { hidden: toy.compare >= 0 });
   set(view.race, { hidden: toy.compare < 0 });
-  if (toy.compare < 0) showMemory(toy);
+  if (toy.compare < 0) showMemory(toy, playing() ? toy.at - 1 + growth : toy.at === 0 ? toy.cuts.length : toy.at);
   else showRace(view.track, view.raceWords, { ...toy, x });
 }
 
@@ -211,15 +216,18 @@ function showWords(toy, answer, done) {
     const verdict = compare(answer.full.map(valueOf), answer.sum.map(valueOf), answer.same, toy.cuts, toy.divide);
     kind = verdict.kind === "same" || verdict.kind === "rounding" ? "same" : "other";
     lines.push(text(`verdict.${verdict.kind}`, { factor: verdict.factor ?? "" }));
-    if (toy.guess !== null && ["same", "rounding", "factor"].includes(verdict.kind)) {
-      const mistake = mistakeOf(toy.guess, toy.cuts, toy.divide), factor = GUESSES.includes(toy.guess) && toy.guess < 1
-        ? `1/${Math.round(1 / toy.guess)}` : String(toy.guess);
-      lines.unshift(text(mistake ? "toy.wrong" : "toy.right", { factor }));
-      if (mistake) lines.splice(1, 0, text(`mistake.${mistake}`));
-    }
+    if (toy.guess !== null) lines.unshift(...judged(toy, verdict.kind));
   }
   setText(view.words, lines.join(" "));
   set(view.words, { class: `verdict ${kind}` });
+}
+
+// Says whether the guess was right, and explains a wrong one.
+function judged({ guess, cuts, divide }, kind) {
+  const factor = GUESSES.includes(guess) && guess < 1 ? `1/${Math.round(1 / guess)}` : String(guess);
+  if (!["same", "rounding", "factor"].includes(kind)) return [text("toy.noFactor", { factor })];
+  const mistake = mistakeOf(guess, cuts, divide);
+  return mistake ? [text("toy.wrong", { factor }), text(`mistake.${mistake}`, { size: cuts[0] })] : [text("toy.right", { factor })];
 }
 
 const memories = new Map(); // for each cut; measuring one takes longer than drawing
@@ -231,7 +239,7 @@ function memoryOf(sizes) {
 }
 
 // The measured memory of a larger training, one bar for each moment, for the same cut and for all items at once.
-function showMemory(toy) {
+function showMemory(toy, reached) {
   const sizes = largerSizes(toy.cuts);
   const cut = memoryOf(sizes), whole = memoryOf([64]);
   const [width, height] = [360, 70], moments = cut.moments, step = width / Math.max(moments.length, 1);
@@ -239,7 +247,7 @@ function showMemory(toy) {
   patch(view.memory, [{ key: "limit" }, ...moments.map((bytes, i) => ({ key: i, bytes }))], (one) => one.key,
     (one) => shape(one.key === "limit" ? "line" : "rect"), (element, { key, bytes }) => {
       if (key === "limit") set(element, { class: "full", x1: 0, x2: width, y1: 3, y2: 3 });
-      else set(element, { class: "held", x: key * step, width: Math.max(0.5, step - 0.3), y: height - bytes * scale, height: bytes * scale });
+      else set(element, { class: key < reached * moments.length / sizes.length ? "held" : "held later", x: key * step, width: Math.max(0.5, step - 0.3), y: height - bytes * scale, height: bytes * scale });
     });
   const words = text(toy.cuts.length === 1 ? "toy.memoryFull" : "toy.memoryWords", { peak: formatBytes(cut.peak), full: formatBytes(whole.peak) });
   set(view.memory, { "aria-label": words });

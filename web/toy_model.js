@@ -51,10 +51,12 @@ export const weightsOf = (sizes, divide) => sizes.flatMap((size) => {
 // equal. Returns {kind, factor}: kind is a key of the catalogue "verdict".
 export function compare(full, sum, same, sizes, divide) {
   if (!sum.every(Number.isFinite) || !full.every(Number.isFinite)) return { kind: "overflow" };
-  if (same) return { kind: "same" };
+  if (full.every((x) => x === 0)) return { kind: "zero" };
+  const fair = weightsOf(sizes, divide).every((weight) => Math.abs(weight - 1 / ROWS) < 1e-12);
+  if (same) return { kind: fair ? "same" : "chance" };
   const close = (factor) => full.every((x, i) => Math.abs(sum[i] - factor * x) <= 1e-5 * Math.abs(factor * x) + 1e-12);
   const n = sizes.length;
-  if (close(1)) return { kind: new Set(sizes).size > 1 && divide === 1 ? "chance" : "rounding" };
+  if (close(1)) return { kind: fair ? "rounding" : "chance" };
   if (divide === 0 && close(n)) return { kind: "factor", factor: n };
   return { kind: divide === 0 ? "notScaled" : "meanOfMeans" };
 }

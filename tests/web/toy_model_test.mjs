@@ -34,6 +34,8 @@ test("compare: names the mistake", () => {
   assert.strictEqual(compare(full, full, true, [2, 2, 2], 1).kind, "same");
   assert.strictEqual(compare(full, [1.0000001, 2, -4], false, [1, 1, 4], 2).kind, "rounding");
   assert.strictEqual(compare(full, [1.0000001, 2, -4], false, [4, 2], 1).kind, "chance");
+  assert.strictEqual(compare([1, 1, 1], [1, 1, 1], true, [4, 2], 1).kind, "chance");
+  assert.strictEqual(compare([0, 0, 0], [0, 0, 0], true, [2, 2, 2], 0).kind, "zero");
   assert.strictEqual(compare(full, [1, 3, -4], false, [4, 2], 0).kind, "notScaled");
   assert.strictEqual(compare(full, [1, 3, -4], false, [4, 2], 1).kind, "meanOfMeans");
   assert.strictEqual(compare(full, [Infinity, 3, -4], false, [4, 2], 1).kind, "overflow");
@@ -44,6 +46,7 @@ test("mistakeOf: a right guess has no mistake, and typical guesses have their ow
   assert.strictEqual(mistakeOf(1, [2, 2, 2], 1), null);
   assert.strictEqual(mistakeOf(1, [2, 2, 2], 0), "guessOne");
   assert.strictEqual(mistakeOf(2, [2, 2, 2], 0), "guessSize");
+  assert.strictEqual(mistakeOf(3, [3, 3], 0), "guessSize");
   assert.strictEqual(mistakeOf(6, [2, 2, 2], 0), "guessRows");
   assert.strictEqual(mistakeOf(3, [2, 2, 2], 1), "guessParts");
 });

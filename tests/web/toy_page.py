@@ -205,9 +205,53 @@ def test_numbers_as_people_write_them(driver, given):
     assert not page.find("#x0-complaint").text and toy(page)["x"][0] == 1
 
 
+def test_undo_stops_a_playback(driver, given):
+    page = Page(driver).open("#part=toy&cuts=1,1,1,1,1,1&at=6")
+    page.find("#toy .key").click()
+    soon("two micro-batches", lambda: toy(page)["at"] == 2)
+    page.undo()
+    assert toy(page)["at"] == 6 and page.find("#toy .key").text == "Play"
+
+
+def test_a_paused_playback_goes_on(driver, given):
+    page = Page(driver).open("#part=toy&cuts=1,1,1,1,1,1")
+    page.find("#toy .key").click()
+    soon("three micro-batches", lambda: toy(page)["at"] == 3)
+    page.find("#toy .key").click()
+    page.find("#toy .key").click()
+    assert toy(page)["at"] == 4
+
+
+def test_a_guess_belongs_to_one_setting(driver, given):
+    page = Page(driver).open("#part=toy&cuts=2,2,2")
+    button(page, "×3").click()
+    play(page)
+    button(page, "÷ number of micro-batches").click()
+    assert "guessed" not in page.text("verdict") and toy(page)["guess"] is None
+
+
+def test_equal_rows_do_not_hide_unequal_weights(driver, given):
+    page = Page(driver).open("#part=toy&cuts=4,2&divide=1&at=2&x=" + ",".join(["1"] * 18))
+    assert "by chance" in page.text("verdict")
+
+
+def test_a_cut_is_pushed_away(driver, given):
+    page = Page(driver).open("#part=toy&cuts=2,4")
+    knob = gap(page, 1).find_element(By.TAG_NAME, "circle")
+    ActionChains(driver).click_and_hold(knob).move_by_offset(0, -60).move_by_offset(0, -160).release().perform()
+    assert toy(page)["cuts"] == [6], toy(page)["cuts"]
+
+
+def test_two_scalings_are_compared(driver, given):
+    page = Page(driver).open("#part=toy&cuts=2,2,2&at=3&compare=1")
+    assert "more than 100 with not scaled" in page.text("race-words") and "0.01 with ÷ N" in page.text("race-words")
+    assert len({page.js("return arguments[0].getAttribute('d')", path) for path in page.all(".track .path")}) == 2, "÷ N follows all six rows"
+
+
 def test_overflow_is_called_overflow(driver, given):
+    driver.get_log("browser")
     page = Page(driver).open("#part=toy&cuts=2,2,2&at=3&x=" + ",".join(["3e38"] * 18))
-    assert "too large for 32 bits" in page.text("verdict")
+    assert "too large for 32 bits" in page.text("verdict") and not driver.get_log("browser")
 
 
 def test_a_link_brings_back_what_was_seen(driver, given):
