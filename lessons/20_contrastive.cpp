@@ -15,14 +15,14 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     const auto gradients = [&] { return std::vector{a.grad().item(), b.grad().item()}; };
 
     step("Two encoders map {} pairs (x, y) to z = a x and u = b y. Each z must find its pair's u.", items);
-    note("A z is compared with all u of the batch: the loss is a cross entropy over the products z u.");
+    note("Each z is multiplied by all u of the batch, and the loss is the cross entropy of these products.");
     code(2);
     const Tensor loss = info_nce(x * a, y * b).mean();
     loss.backward();
     const std::vector<real> full = gradients();
     show("loss", loss, "a.grad and b.grad", full);
 
-    step("Now split the pairs into micro-batches of two. Each micro-loss is divided by {}.", n);
+    step("Now split the pairs into micro-batches of two. Divide the loss of each micro-batch by {}.", n);
     a.zero_grad(), b.zero_grad();
     const auto x_micro = split(x, 2), y_micro = split(y, 2);
     double micro_loss = 0;
@@ -44,7 +44,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     check("micro-batches have another gradient", furthest(micro, full) > 0.1);
     const Tensor products = slice(x * a, 0, 0, 1) * reshape(y * b, {1, items});
     show("products of the first z", products);
-    note("The full loss multiplies the first z by every u. A micro-loss multiplies it by only two u.");
+    note("In the batch, the first z is multiplied by every u. In a micro-batch, it is multiplied by two u.");
 
     ask("what-stays");
     std::vector<Tensor> z_parts, u_parts;
@@ -73,7 +73,7 @@ LESSON(whole_number("micro", "micro-batches of two pairs", 2, 2, 4)) {
     all.row("b.grad", full[1], micro[1], repaired[1]);
     check_close("repaired = full batch", repaired, full, 1e-6);
 
-    step("cached_backward() encodes each item twice, by any encoder: first without a graph, then with one.");
+    step("cached_backward() encodes each item twice: first without a graph, then with one.");
     a.zero_grad(), b.zero_grad();
     const auto loss_of_all = [](const auto& encoded) { return info_nce(encoded[0], encoded[1]).mean(); };
     code(3);

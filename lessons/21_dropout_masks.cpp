@@ -39,7 +39,7 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
     show("draw for B0, full batch", order_of_draws(8).find("B0") / 3 + 1);
     show("draw for B0, micro-batches", order_of_draws(each).find("B0") / 3 + 1);
 
-    step("tally computes a mask from a key with three parts: seed, layer and the number of the first item.");
+    step("tally computes masks from a key: seed, layer and the number of a micro-batch's first item.");
     std::vector<Tensor> by_place;
     w.zero_grad();
     code(2);
@@ -84,7 +84,7 @@ LESSON(one_of("micro", "equal micro-batches of the eight items", 4, {2, 4})) {
     check_close("1/2 and 1/4", {kept_by_both(0), kept_by_both(1)}, {0.5, 0.25}, 0.012);
 
     step("Accumulation is exact if the loss of an item depends on this item and the weights only.");
-    note("An item's mask must not depend on the micro-batch, either. Here each micro-batch has one item.");
+    note("An item's mask must not depend on the micro-batch, either. Here a micro-batch is only one item.");
     std::vector<Tensor> alone;
     for (std::uint64_t item = 0; item < 8; ++item)
         alone.push_back(dropout(split(x, 1)[item], 0.5, {seed, layer, item}));

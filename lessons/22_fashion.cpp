@@ -27,7 +27,7 @@ LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
         const std::vector<Items> batches = split(all, 64), micro_batches = split(all, size);
         sizes.row(name, all.count(), batches.size(), batches.back().count(), micro_batches.size());
     }
-    note("An update takes 64 images, or {} x {} images. The last update takes fewer images.", n, size);
+    note("An update takes 64 images, or {} micro-batches of {}. The last update takes fewer.", n, size);
 
     ask("how-many-weights");
     Network large = new_network(), micro = new_network();

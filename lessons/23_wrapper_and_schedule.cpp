@@ -41,7 +41,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     note(wrapped.announcement());
 
     step("The loop calls step() after each backward(). Items in a micro-batch: {}.", each);
-    note("The wrapper counts calls of step(). Only call {} makes an update.", n);
+    note("The wrapper counts calls of step(). Only call number {} makes an update.", n);
     auto calls = table({"x", "updated", "w.grad afterwards", "w afterwards"});
     code(3);
     for (const Tensor& x : split(items(), each)) {
@@ -66,7 +66,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     note("You must choose a reduction, mean or sum: Accumulate(sgd, {}) alone does not compile.", n);
 
     step("Suppose the loop calls backward() twice, but step() only once.");
-    note("In PyTorch, a wrapper adds both gradients silently. tally's wrapper counts calls of backward():");
+    note("In PyTorch, a wrapper does not notice this mistake. tally's wrapper counts calls of backward():");
     const std::string twice = error_of([&] {
         loss_of(w, items()).backward();
         loss_of(w, items()).backward();
@@ -75,7 +75,7 @@ LESSON(one_of("micro", "micro-batches of the eight items", 4, {2, 4, 8})) {
     show("backward() twice", twice);
     wrapped.window().discard();  // begins the next window without an update
     check("a second backward() is an error", twice.starts_with("[accumulate] 2 backward() calls"));
-    note("A mean of means is wrong for unequal micro-batches, so the loop tells step() the number of items:");
+    note("Micro-batches of unequal sizes give a wrong mean, so the loop tells step() the number of items:");
     const std::string unequal = error_of([&] {
         for (const std::int64_t size : {2, 3}) {
             loss_of(w, slice(items(), 0, 0, size)).backward();  // along axis 0, from 0 to size

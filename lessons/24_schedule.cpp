@@ -85,7 +85,7 @@ LESSON() {
         check(say("{} is an error", entries), error.starts_with("[accumulate]"));
 
     step("Now train with momentum 0.9. The training stops in epoch 2, after 5 of 8 micro-batches.");
-    note("A file stores w, the momentum, w.grad and the micro-batch count of the window (this update):");
+    note("A file stores w, the momentum, w.grad and how many micro-batches this update (the window) has:");
     Training whole(schedule, 0.9), stopped(schedule, 0.9), resumed(schedule, 0.9);
     whole.train(0, 40);
     stopped.train(0, 21);

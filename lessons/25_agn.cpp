@@ -52,7 +52,7 @@ LESSON(real_number("rate", "learning rate", 0.1, 0.05, 0.2)) {
     sgd_step({w}, rate);
     show("w after the update", w.item());
 
-    step("Now make a step after every item. The slope of an item is taken at the current w.");
+    step("Now make a step after every item. Compute each item's slope at the current w.");
     std::vector<double> path{0};
     code(1);
     for (const Item& item : four) path.push_back(accumulated({item}, path.back(), rate));

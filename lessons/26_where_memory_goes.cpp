@@ -79,7 +79,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     show("F, and 4 x the weights", {F, 4 * 4 * 32 * 32 * std::int64_t(sizeof(real))});
     check_equal("the residual is 0", line.column("peak, bytes"), line.column("F + items x A"));
     check("F is 4 x the weights, and less than 2 KiB more", F >= 65536 && F < 65536 + 2048);
-    note("Weights, gradients and Adam's two averages need 4 x the weights' bytes. F is a little larger.");
+    note("Weights, gradients and Adam's two averages need 4 times the weights' bytes. F is a bit more.");
 
     ask("what-gets-smaller", "n", n);
     const AtPeak whole = second_update(x, 64, update), parts = second_update(x, 64 / n, update);
@@ -98,7 +98,7 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
     step("The picture shows the bytes in use during the update of 64 items.");
     graph("bytes", whole.svg, "", whole.strip);
 
-    step("8 layers of 128 units run 256 items at once, {} x {} items, and with checkpoints.", n, 256 / n);
+    step("Train 8 layers of 128 units: 256 items at once, {} x {} items, and with checkpoints.", n, 256 / n);
     Net deep(8, 128);
     const Tensor many = random_items(256, 128);
     update(deep, many, 256);

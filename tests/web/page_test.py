@@ -230,7 +230,7 @@ const behind = (e) => { for (; e; e = e.parentElement) { const c = parse(getComp
 const low = [];
 for (const e of document.querySelectorAll('body *')) {
   if (e.offsetParent === null || ![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) || e.disabled) continue;
-  if (['SCRIPT', 'STYLE', 'OPTION'].includes(e.tagName)) continue;
+  if (['SCRIPT', 'STYLE', 'OPTION'].includes(e.tagName) || e.getAttribute('aria-hidden') === 'true') continue;
   const a = light(parse(getComputedStyle(e).color)), b = light(behind(e)), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   if (ratio < 4.5) low.push(`${e.tagName} "${e.textContent.trim().slice(0, 30)}" ${ratio.toFixed(2)}`);
 }
