@@ -115,5 +115,5 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400}),
     const double measured = runs[2].sum.scale().value();
     check_close("large windows measure the noise scale", measured, scale, 0.2 * scale);
     check("one small window is far off", runs[0].largest > 2 * scale);
-    note("The largest windows estimate that the noise scale is about {} items.", short_number(measured));
+    note("The largest windows estimate a noise scale of {} items.", short_number(measured));
 }
