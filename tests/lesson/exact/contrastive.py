@@ -44,7 +44,7 @@ def check(run):
     run.close("full batch", run.shown("a.grad and b.grad"), [da, db], bound)
     for row, exact in zip(run.table("pairs", "loss"), ((loss, da, db), (micro_loss, micro_a, micro_b)), strict=True):
         run.close(row["pairs"], [row["loss"], row["a.grad"], row["b.grad"]], list(exact), bound)
-    percent = run.answer("losses of the micro-batches").split()[1]
+    percent = run.answer("losses of micro-batches").split()[1]
     run.close("percent", int(percent), 100 * micro_loss / loss, Fraction(1, 2))
     run.close("z.grad", run.shown("z.grad"), dz, bound)
     for row, exact in zip(run.table("full batch", "repaired"), ((da, micro_a), (db, micro_b)), strict=True):

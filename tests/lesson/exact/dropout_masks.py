@@ -50,7 +50,7 @@ def check(run):
     draws = {rows: [(layer, item) for first in range(0, 8, rows) for layer in "AB" for item in range(first, first + rows)] for rows in (8, each)}
     for name, rows in (("draw for B0, full batch", 8), ("draw for B0, micro-batches", each)):
         run.equal(name, run.shown(name), draws[rows].index(("B", 0)) + 1)
-    run.equal("the answer", float(run.answer("one generator")), each + 1)
+    run.equal("the answer", float(run.answer("one random generator")), each + 1)
     masks = [[kept for item in range(250) for kept in mask(seed, item, layer, 256)] for layer in (0, 1)]
     for name, second in (("the same key twice", masks[0]), ("layers 0 and 1", masks[1])):
         share = Fraction(sum(a * b for a, b in zip(masks[0], second)), 250 * 256)

@@ -41,7 +41,7 @@ def check(run):
         run.close("loss left", row["loss left, mean of 100"], exact, bound + roundings(2000))
         run.close("expected", row["expected"], exact, Fraction(1, 10**9))
     best = min(range(1001), key=lambda thousandths: loss_left(Fraction(thousandths, 1000), 1)[0])
-    run.equal("the best rate", Fraction(run.answer("as much noise as gradient")), Fraction(best, 1000))
+    run.equal("the best rate", Fraction(run.answer("Which learning rate lowers the loss most")), Fraction(best, 1000))
 
     for row, noise in zip(run.table("best rate", "loss left"), (4, 1, Fraction(1, 4)), strict=True):
         rate = 1 / (1 + Fraction(noise))

@@ -56,7 +56,7 @@ def check(run):
     lengths = each_time(toy, half, 3)[1]
     run.close("lengths", run.shown("length before each clipping"), lengths, ROUNDED)
     assert lengths[0] < half and lengths[1] < half < lengths[2]
-    assert run.answer("How does the result compare") == "it is the same"
+    assert run.answer("differ from clipping once") == "it is the same"
 
     luck = run.table("nothing divided", "each loss divided")
     for row, (gradients, limit) in zip(luck, ((two, Fraction(1)), (toy, half), (toy, short)), strict=True):
