@@ -114,6 +114,17 @@ def test_an_unfinished_page_reports_only_after_a_while(driver, given):
     assert not page.all("#trouble")
 
 
+def test_a_content_security_policy_allows_the_page(driver, given):
+    policy = "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data:"
+    text = PAGE.read_text(encoding="utf-8").replace("<head>", f'<head><meta http-equiv="Content-Security-Policy" content="{policy}">', 1)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder) / "page.html"
+        copy.write_text(text, encoding="utf-8")
+        driver.get_log("browser")
+        page = Page(driver, copy).open("#part=toy&cuts=2,2,2&at=3")
+        assert "3 times too long" in page.text("verdict") and not driver.get_log("browser")
+
+
 # ---- the numbers ----
 
 def test_the_engine_has_native_bits(driver, given):
