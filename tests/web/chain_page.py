@@ -3,7 +3,6 @@ import json
 import random
 import re
 import subprocess
-import time
 
 from browser import ActionChains, Keys, Page, soon
 
