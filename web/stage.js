@@ -95,6 +95,7 @@ export function makeStage(hands) {
     svg.append(zero, ...parts, ...rivals, full, guess, grip, value, wanted, rival);
     return { zero, parts, rivals, full, guess, grip, value, wanted, rival };
   });
+  const guessLabel = svg.appendChild(shape("text", { class: "label" }, text("toy.guessLine")));
   const handles = ROWS - 1;
   const gaps = [...Array(handles).keys()].map(() => {
     const dash = shape("line"), knob = shape("circle", { r: 9 }), mark = shape("text", { class: "mark" }, "✓");
@@ -240,7 +241,7 @@ export function makeStage(hands) {
     set(one, { ...point(G.bracket + (G.isWide ? 6 : 14), G.middle), "text-anchor": G.isWide ? "start" : "middle", ...(G.isWide ? { y: G.middle + 6 } : {}) });
     set(together, G.isWide ? { x: G.bracket, y: 404, "text-anchor": "end" } : { x: G.width - 6, y: G.bracket + 18, "text-anchor": "end" });
     const fits = Math.abs(heavy - 1) < 0.004;
-    setText(together, hidden ? "" : text(fits ? "toy.togetherRight" : "toy.togetherWrong", { sum: Number(heavy.toFixed(2)) }));
+    setText(together, model.at < sizes.length ? "" : text(fits ? "toy.togetherRight" : "toy.togetherWrong", { sum: Number(heavy.toFixed(2)) }));
     set(together, { class: fits ? "strong right" : "strong wrong" });
 
     const position = (v) => { // infinite numbers, and a guess that is too large, end at the frame
@@ -276,6 +277,7 @@ export function makeStage(hands) {
       const guessed = model.guess === null ? null : position(model.guess * full[j]);
       set(bar.guess, { visibility: guessed === null ? "hidden" : "visible" });
       if (guessed !== null) set(bar.guess, line(begin - 6, begin + G.barSize + 6, guessed, guessed));
+      if (j === 0) set(guessLabel, { ...point(begin - 4, (guessed ?? 0) - 6), visibility: guessed === null || !hidden ? "hidden" : "visible" });
       set(bar.grip, box(begin - 8, G.barSize + 16, G.zero - G.reach - 8, 2 * G.reach + 16));
       const middle = begin + G.barSize / 2;
       const words = G.isWide ? [{ x: middle, y: G.values[0], "text-anchor": "middle" }, { x: middle, y: G.values[1], "text-anchor": "middle" }]
@@ -316,9 +318,9 @@ export function makeStage(hands) {
         setText(rows[first + r].weight, hidden ? "?" : `${above}/${below}${right ? " ✓" : ""}`);
         set(rows[first + r].weight, { class: hidden ? "weight quiet" : right ? "weight right" : "weight wrong" });
       }
-      const factor = text("toy.factors", { parts: sizes.length, n: size })[divide];
-      setText(boxes[k].mean, G.isWide || size > 1 ? text("toy.mean", { n: size }) + factor : factor || text("toy.mean", { n: size }));
-      setText(boxes[k].loss, answer.parts[k].loss.text);
+      const factor = text("toy.factors", { parts: sizes.length, n: size })[divide], mean = text("toy.meanAlone", { n: size });
+      setText(boxes[k].mean, !factor ? mean : G.isWide || size > 1 ? text("toy.mean", { n: size }) + factor : factor);
+      setText(boxes[k].loss, k < model.at ? answer.parts[k].loss.text : "");
       set(boxes[k].group, { "aria-label": text("toy.microBatch", { number: k + 1, rows: size, first, last: first + size - 1 }) });
       first += size;
     });

@@ -189,7 +189,7 @@ export function update(state) {
   view.guesses.choose(GUESSES.indexOf(toy.guess));
   set(view.time, { max: toy.cuts.length, "aria-valuetext": text("toy.timeValue", { at: toy.at, n: toy.cuts.length }) });
   view.time.value = toy.at;
-  setText(view.play, text(playing() ? "toy.pause" : "toy.play"));
+  setText(view.play, text(playing() ? "toy.pause" : toy.at > 0 && toy.at < toy.cuts.length ? "toy.goOn" : "toy.play"));
   x.forEach((value, i) => {
     const cell = document.getElementById(`x${i}`).parentElement;
     cell.put(shortest(value));
@@ -215,8 +215,10 @@ function showWords(toy, answer, done) {
   else {
     const verdict = compare(answer.full.map(valueOf), answer.sum.map(valueOf), answer.same, toy.cuts, toy.divide);
     kind = verdict.kind === "same" || verdict.kind === "rounding" ? "same" : "other";
-    lines.push(text(`verdict.${verdict.kind}`, { factor: verdict.factor ?? "" }));
-    if (toy.guess !== null) lines.unshift(...judged(toy, verdict.kind));
+    const words = text(`verdict.${verdict.kind}`, { factor: verdict.factor ?? "", weight: `1/${toy.cuts[0]}` });
+    const guessed = toy.guess === null ? [] : judged(toy, verdict.kind);
+    lines.push(...guessed, guessed.length ? words.replace(/^[✓✗] /, "") : words);
+    if (kind === "same" && toy.cuts.length > 1 && toy.divide > 0) lines.push(text(toy.divide === 1 ? "verdict.equalParts" : "verdict.everyCut"));
   }
   setText(view.words, lines.join(" "));
   set(view.words, { class: `verdict ${kind}` });
@@ -227,7 +229,7 @@ function judged({ guess, cuts, divide }, kind) {
   const factor = GUESSES.includes(guess) && guess < 1 ? `1/${Math.round(1 / guess)}` : String(guess);
   if (!["same", "rounding", "factor"].includes(kind)) return [text("toy.noFactor", { factor })];
   const mistake = mistakeOf(guess, cuts, divide);
-  return mistake ? [text("toy.wrong", { factor }), text(`mistake.${mistake}`, { size: cuts[0] })] : [text("toy.right", { factor })];
+  return mistake ? [text("toy.wrong", { factor }), text(`mistake.${mistake}`, { size: cuts[0], parts: cuts.length })] : [text("toy.right", { factor })];
 }
 
 const memories = new Map(); // for each cut; measuring one takes longer than drawing

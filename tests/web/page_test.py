@@ -122,7 +122,7 @@ def test_a_content_security_policy_allows_the_page(driver, given):
         copy.write_text(text, encoding="utf-8")
         driver.get_log("browser")
         page = Page(driver, copy).open("#part=toy&cuts=2,2,2&at=3")
-        assert "3 times too long" in page.text("verdict") and not driver.get_log("browser")
+        assert "3 times too large" in page.text("verdict") and not driver.get_log("browser")
 
 
 # ---- the numbers ----

@@ -55,7 +55,7 @@ def test_the_three_lines_of_the_toy(driver, given):
     assert "-1.0608" in shown and "0.0620" in shown and "-1.8375" in shown
     wanted = page.js("return [...document.querySelectorAll('.stage svg text')].map((e) => e.textContent).join(' ')")
     assert "all six -0.3536" in wanted and "all six 0.0207" in wanted and "all six -0.6125" in wanted
-    assert "3 times too long" in page.text("verdict")
+    assert "3 times too large" in page.text("verdict")
     button(page, "÷ number of micro-batches").click()
     assert "in every bit" in page.text("verdict") and "same bits" in page.text("bits")
     button(page, "4 + 2").click()
@@ -96,12 +96,12 @@ def test_the_guess_comes_before_the_answer(driver, given):
     button(page, "×2").click()
     play(page)
     said = page.text("verdict")
-    assert said.startswith("No: you guessed 2.") and "mean() has divided" in said and "3 times too long" in said
+    assert said.startswith("No: you guessed ×2.") and "mean() has divided" in said and "3 times too large" in said
     page.find("#reset-toy").click()
     button(page, "2 + 2 + 2").click()
     button(page, "×3").click()
     play(page)
-    assert page.text("verdict").startswith("Right: you guessed 3.")
+    assert page.text("verdict").startswith("Right: you guessed ×3.")
 
 
 def test_a_guess_is_drawn_with_the_mouse(driver, given):
