@@ -41,9 +41,9 @@ static double updates_until_a_quarter(int scale, double items) {
 LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     const int scale = setting("items");
 
-    step("As in lesson 32, an item consists of 1000 random numbers around 0.");
+    step("As in lesson 32, an item has 1000 random numbers around 0. The model has 1000 weights w.");
     note("Up to a constant, the mean loss of all items is |w|^2 / 2. The gradient of this loss is w.");
-    note("The noise scale is R = {} items. We take a batch of {} items and the rate 0.1.", scale, scale);
+    note("In R = {} items, noise equals gradient. We take {} items and the rate 0.1.", scale, scale);
     note("A step of b items with rate e multiplies the loss by (1 - e)^2 + e^2 R/b. Noise causes e^2 R/b.");
     const Tensor w = weights_for(scale);
     const double before = square_of(w);
@@ -61,17 +61,17 @@ LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     // The variance of one loss is at most 0.002, so five standard deviations of a mean are 0.023.
     check_close("expected losses", rates.column("loss left, mean of 100"), rates.column("expected"), 0.023);
 
-    step("For b items and noise scale R, the best learning rate is 1 / (1 + R/b).");
+    step("If noise equals gradient in a batch of R items, the best rate for b items is 1 / (1 + R/b).");
     auto sizes = table({"items", "best rate", "loss left", "1 / (1 + b/R)", "loss left with rate 0.5"});
     for (const int items : {scale / 4, scale, 4 * scale}) {
         const double best = best_rate(scale, items), expected = 1 / (1 + double(items) / scale);
         sizes.row(items, best, loss_left(scale, items, best), expected, loss_left(scale, items, 0.5));
     }
     check_close("the best losses", sizes.column("loss left"), sizes.column("1 / (1 + b/R)"), 0.023);
-    note("With the rate 0.5, a step of the smallest batch increases the loss.");
+    note("With the rate 0.5, a step with a batch of R/4 items increases the loss.");
 
     const double R = scale * 3 / std::log(4.0);  // the mean while the noise scale grows to 4 times `scale`
-    step("We train to a quarter of the first loss. The noise scale R = 1000 / |w|^2 grows to {}.", 4 * scale);
+    step("We train until the loss is a quarter. R = 1000 / |w|^2, the noise scale, grows to {}.", 4 * scale);
     note("The mean of R is {}. Each step uses a hundredth of its best learning rate.", std::lround(R));
     const double S_min = updates_until_a_quarter(scale, 0);  // without noise
     // A batch of b items needs E_min + S_min b items.

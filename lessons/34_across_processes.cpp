@@ -68,7 +68,7 @@ LESSON(one_of("ranks", "processes that share the batch", 3, {2, 3})) {
     ways.row("window over the ranks", std::vector(updates[0].begin(), updates[0].end() - 1),
              int(updates[0][3]));
     ways.row("one process", full, 6);
-    note("A rank without rows also calls finish(), and makes the same step as the others.");
+    note("A rank without rows also calls finish(), which ends the update, and makes the same step.");
     check_equal("all ranks make the same step", updates[p - 1], updates[0]);
 
     std::vector<int> firsts{1, 3, 8}, seconds{2, 5, 11};

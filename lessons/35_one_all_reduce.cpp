@@ -43,7 +43,7 @@ LESSON(whole_number("ranks", "processes that share the batch", 3, 2, 6)) {  // d
     };
     const int bytes = 3 * sizeof(real), one = by_all(1);  // of one micro-batch, each time
     note("w has three floats, or {} bytes. Adding up w.grad of {} ranks sends {} bytes.", bytes, p, one);
-    note("P ranks send 2 (P - 1) = {} times w: first P - 1 gradients, then P - 1 sums.", one / bytes);
+    note("P ranks send 2 (P - 1) = {} times the size of w: P - 1 gradients, then P - 1 sums.", one / bytes);
 
     ask("bytes", "p", p, "one", one, "right", 8 * one, "own", 8 * bytes, "all", 8 * p * one);
     auto bytes_of = table({"micro-batches", "once, bytes", "each time, bytes"});
