@@ -41,9 +41,9 @@ static double updates_until_a_quarter(int scale, double items) {
 LESSON(one_of("items", "items of the noise scale", 100, {100, 200, 400})) {
     const int scale = setting("items");
 
-    step("As in lesson 32, an item has 1000 random numbers around 0. The model has 1000 weights w.");
+    step("An item has 1000 random numbers around 0, and the model has 1000 weights w.");
     note("Up to a constant, the mean loss of all items is |w|^2 / 2. The gradient of this loss is w.");
-    note("In R = {} items, noise equals gradient. We take {} items and the rate 0.1.", scale, scale);
+    note("With R = {} items, noise and gradient are equal. We take {} items and the rate 0.1.", scale, scale);
     note("A step of b items with rate e multiplies the loss by (1 - e)^2 + e^2 R/b. Noise causes e^2 R/b.");
     const Tensor w = weights_for(scale);
     const double before = square_of(w);
