@@ -116,5 +116,5 @@ LESSON(one_of("micro", "micro-batches of a batch", 4, {2, 4, 8})) {
                       micro = measure("AFTER   accumulation", 256 / n, 1),
                       both = measure("AFTER   and checkpoints", 256 / n, 3);
     check("each row needs less memory than the row before", before > micro && micro > both);
-    note("Weights, gradients and Adam's averages are not counted. A row's time is the least of five runs.");
+    note("Weights, gradients and averages are not counted. The table shows the shortest time of five runs.");
 }

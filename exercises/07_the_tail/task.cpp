@@ -9,9 +9,9 @@
 //
 // Return the gradients of all updates, in the order of the updates. Each gradient is the mean over the ITEMS
 // of its update. (Micro-batches can have different numbers of items.) The code for the end of an epoch is
-// missing below. Example: {2, 2} is a micro-batch of 2 items whose gradients have the sum 2. With 2
-// micro-batches in an update, the epoch {2, 2} {4, 2} {9, 1} gives the gradient (2 + 4) / (2 + 2) = 1.5. The
-// tail {9, 1} gives 9 / 1 = 9 with Policy::scale.
+// missing below. Example: {2, 2} is a micro-batch of 2 items whose gradients have the sum 2. An epoch has the
+// micro-batches {2, 2} {4, 2} {9, 1}, and an update has 2 of them. The first update has the gradient
+// (2 + 4) / (2 + 2) = 1.5. The tail {9, 1} gives 9 / 1 = 9 with Policy::scale.
 //
 // The question: which policies keep `sum`, `items` and `micros` of the left-over micro-batches?
 //
