@@ -69,14 +69,6 @@ export function lifetimesOf(layers, cuts, moments) {
   return lifetimes;
 }
 
-// Returns the number of outputs in memory at the end of each moment, with the input of the chain.
-export function countsOf(lifetimes, moments) {
-  const alive = moments.map(() => new Set());
-  for (const { layer, kind, from, to } of lifetimes)
-    if (kind !== "backward") for (let at = from; at < to; ++at) alive[at].add(layer);
-  return alive.map((layers) => layers.size);
-}
-
 export const highest = (moments) => moments.reduce((best, moment, at) => moment.peak > moments[best].peak ? at : best, 0);
 
 // Returns the points {peak, again} that no other point beats in both numbers, ordered by their peak.

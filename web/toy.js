@@ -215,7 +215,7 @@ function showWords(toy, answer, done) {
   else {
     const verdict = compare(answer.full.map(valueOf), answer.sum.map(valueOf), answer.same, toy.cuts, toy.divide);
     kind = verdict.kind === "same" || verdict.kind === "rounding" ? "same" : "other";
-    const words = text(`verdict.${verdict.kind}`, { factor: verdict.factor ?? "", weight: `1/${toy.cuts[0]}` });
+    const words = text(`verdict.${verdict.kind}`, { factor: verdict.factor ?? "", weight: [...new Set(toy.cuts)].map((size) => `1/${size}`).join(" or ") });
     const guessed = toy.guess === null ? [] : judged(toy, verdict.kind);
     lines.push(...guessed, guessed.length ? words.replace(/^[✓✗] /, "") : words);
     if (kind === "same" && toy.cuts.length > 1 && toy.divide > 0) lines.push(text(toy.divide === 1 ? "verdict.equalParts" : "verdict.everyCut"));

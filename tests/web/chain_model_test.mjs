@@ -17,6 +17,14 @@ const RECORDED = [
     "a2:5184:5184 a3:6208:5184 b3:5184:4160 b2:4160:3136 a0:4160:4160 a1:5184:4160 b1:4160:3136 b0:3136:64")],
 ];
 
+// Returns the number of outputs in memory at the end of each moment, with the input of the chain.
+function countsOf(lifetimes, moments) {
+  const alive = moments.map(() => new Set());
+  for (const { layer, kind, from, to } of lifetimes)
+    if (kind !== "backward") for (let at = from; at < to; ++at) alive[at].add(layer);
+  return alive.map((layers) => layers.size);
+}
+
 test("sizes and starts describe the same segments", () => {
   assert.deepEqual(model.sizesOf(10, [0, 3, 4]), [3, 1, 6]);
   assert.deepEqual(model.startsOf([3, 1, 6]), [0, 3, 4]);
@@ -54,7 +62,7 @@ test("the kind of a segmentation", () => {
 
 test("lifetimes explain the bytes that the engine counted", () => {
   for (const [cuts, all] of RECORDED) {
-    const counts = model.countsOf(model.lifetimesOf(LAYERS, cuts, all), all);
+    const counts = countsOf(model.lifetimesOf(LAYERS, cuts, all), all);
     const first = all.findIndex((moment) => moment.kind === "backward"), last = all.length - 1;
     all.forEach(({ after }, at) => {
       const rest = at < first ? 0 : at === last ? 64 : 1024 + 64; // one gradient of an output, and the loss

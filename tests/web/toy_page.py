@@ -233,6 +233,8 @@ def test_a_guess_belongs_to_one_setting(driver, given):
 def test_equal_rows_do_not_hide_unequal_weights(driver, given):
     page = Page(driver).open("#part=toy&cuts=4,2&divide=1&at=2&x=" + ",".join(["1"] * 18))
     assert "by chance" in page.text("verdict")
+    button(page, "not scaled").click()
+    assert "Every row counts 1/4 or 1/2 instead of 1/6" in page.text("verdict")
 
 
 def test_a_cut_is_pushed_away(driver, given):
