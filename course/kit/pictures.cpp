@@ -15,7 +15,7 @@
 namespace tally::lesson {
 
 namespace {
-constexpr int left = Sheet::margin + 16, line_height = 30;
+constexpr int left_edge = Sheet::margin + 16, line_height = 30;
 
 std::string words_of(const Vector& numbers) { return detail::short_values(numbers); }
 
@@ -64,7 +64,7 @@ Sheet sheet_of(const std::string& title, const Shares& shares) {
         for (const Vector& numbers : batch.rows)
             numbers_wide = std::max(numbers_wide, drawing::width_of_words(words_of(numbers)));
     }
-    const int weight_at = left + drawing::width_of_words("row 10  ") + numbers_wide + 36;
+    const int weight_at = left_edge + drawing::width_of_words("row 10  ") + numbers_wide + 36;
     const int gradient_at = weight_at + weights_wide + 84;
     int y = sheet.top();
     std::size_t first = 0;
@@ -74,12 +74,12 @@ Sheet sheet_of(const std::string& title, const Shares& shares) {
     for (const Batch& batch : batches) {
         const int height = line_height * static_cast<int>(batch.rows.size());
         sheet.box(Sheet::margin, y, gradient_at + numbers_wide + 16 - Sheet::margin, height + 52);
-        sheet.text(left, y + 28, batch.name, "t-quiet");
+        sheet.text(left_edge, y + 28, batch.name, "t-quiet");
         sheet.arrow(gradient_at - 60, y + 40 + height / 2, gradient_at - 12, y + 40 + height / 2);
         sheet.text(gradient_at, y + 46 + height / 2, words_of(batch.gradient), "t-bad");
         y += 62;
         for (const Vector& row : batch.rows) {
-            sheet.text(left, y, fmt::format("row {}  {}", first++, words_of(row)));
+            sheet.text(left_edge, y, fmt::format("row {}  {}", first++, words_of(row)));
             sheet.text(weight_at, y, batch.weight, "t-strong");
             y += line_height;
         }
@@ -113,12 +113,12 @@ Sheet sheet_of(const std::string& title, const Lanes& all) {
         for (const auto& work : lane.work) ends = std::max(ends, work.until), labels += !work.label.empty();
     }
     Sheet sheet(title, told);
-    const int x0 = left + names + 16;
+    const int x0 = left_edge + names + 16;
     const double unit = std::min(40.0, (Sheet::widest - Sheet::margin - x0 - 16 - last) / ends);
     const auto x = [&](double time) { return x0 + static_cast<int>(std::lround(time * unit)); };
     int y = sheet.top() + 10;
     for (const auto& lane : all.lanes) {
-        sheet.text(left, y + 25, lane.name);
+        sheet.text(left_edge, y + 25, lane.name);
         for (std::size_t kind = 0; kind < all.kinds.size(); ++kind) {
             std::string boxes;
             for (const auto& work : lane.work)
