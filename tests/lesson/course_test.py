@@ -77,6 +77,8 @@ def test_suggested_commands_work(build, schema):
             continue
         assert words[0] == lesson["slug"], lesson
         result = run(build, command, *words, *(["--plain"] if command == "run" else []))
+        if result.returncode == 77:
+            continue  # without MPI the lesson is skipped
         assert result.returncode == 0, (lesson["try"], result.stdout[-500:], result.stderr)
         if command == "run" and "--device" not in words:
             assert result.stdout != run(build, "run", lesson["slug"], "--plain").stdout, f"{lesson['try']} shows nothing new"

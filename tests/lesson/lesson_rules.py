@@ -75,7 +75,7 @@ def test_a_step_is_at_most_16_lines_of_80_columns(lesson, schema):
     for line in plain.splitlines():
         assert len(line) <= 80, f"{len(line)} columns: {line}"
     # A terminal shows all checks that hold in one line. Lines of progress are not part of a step.
-    lasting = re.sub(r"\n +[^\n]*: \d+ % \(\d+ of \d+\)(?=\n)", "", plain)
+    lasting = re.sub(r"\n +\d+ % \(\d+ of \d+\):[^\n]*(?=\n)", "", plain)
     for step in re.split(r"\n\n(?= \[\d+/\d+\] )", lasting)[1:]:
         shown = re.split(r"\n\n \[(?:ok|FAIL|skip)\] lesson ", step)[0].rstrip("\n")
         others, checks = re.subn(r"\n {7}\[ok\][^\n]*(?:\n {12}[^\n]*)*", "", shown)
