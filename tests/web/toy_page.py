@@ -1,6 +1,6 @@
 """Tests the first screen: cutting, scaling, guessing, playing, numbers, and what moves."""
 
-from browser import ActionChains, By, Keys, Page, soon
+from browser import ActionChains, By, Keys, Page, messages, soon
 
 FIRST = "[-0.3536 0.0207 -0.6125]"
 
@@ -251,9 +251,9 @@ def test_two_scalings_are_compared(driver, given):
 
 
 def test_overflow_is_called_overflow(driver, given):
-    driver.get_log("browser")
+    messages(driver)
     page = Page(driver).open("#part=toy&cuts=2,2,2&at=3&x=" + ",".join(["3e38"] * 18))
-    assert "too large for 32 bits" in page.text("verdict") and not driver.get_log("browser")
+    assert "too large for 32 bits" in page.text("verdict") and not messages(driver)
 
 
 def test_a_link_brings_back_what_was_seen(driver, given):
