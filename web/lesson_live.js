@@ -2,16 +2,19 @@
 import { hasEngine, lessons } from "./calls.js";
 import { livePart, sceneOf } from "./lesson_model.js";
 import { answersOf } from "./progress.js";
+import { LESSON_ALONE, PICTURE_ALONE } from "./state.js";
 import { change, now, play } from "./store.js";
 
 const STEP = 900; // milliseconds for each micro-batch
 
 export const lessonOf = (state) => lessons.find((lesson) => lesson.number === state.lessons.lesson) ?? null;
 
-// Returns the part that is shown next to the lesson, or null. A class sees the lesson alone, in large letters.
+// Returns the part that is shown next to the lesson, or null. A class sees either the lesson or the picture, as large as the screen.
 export function liveOf(state) {
-  return state.lessons.present || state.lessons.sheet ? null : livePart(lessonOf(state));
+  return state.lessons.present === LESSON_ALONE || state.lessons.sheet ? null : livePart(lessonOf(state));
 }
+
+export const isAlone = (state) => state.part === "lessons" && state.lessons.present === PICTURE_ALONE && liveOf(state) !== null;
 
 let scene = "", timer = 0;
 

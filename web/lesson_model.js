@@ -152,6 +152,9 @@ export function contextOf(lesson, step, answers) {
   return viewsOfStep(lesson, step - 1, known, step).filter((view) => ["source", "tensor", "table", "plot", "picture"].includes(view.kind));
 }
 
+// Returns the views after a question, without the end of the lesson.
+export const resultsOf = (views) => views.slice(views.findIndex((view) => view.kind === "question") + 1).filter((view) => view.kind !== "end");
+
 // Returns for each step whether it has a question, and whether the question is over.
 export const progressOf = (lesson, answers) => [...Array(stepsOf(lesson)).keys()].map((i) => {
   const question = questionsOf(lesson).find((one) => stepOf(one) === i + 1);

@@ -1,5 +1,5 @@
 // Shows the recorded lessons: the list, a lesson as cards, printed sheets, and a lesson in front of a class.
-import { lessons } from "./calls.js";
+import { hasEngine, lessons } from "./calls.js";
 import { make, patch, set, setText } from "./elements.js";
 import { makeEvent } from "./lesson_events.js";
 import { makeRow, showDots, updateRow } from "./lesson_list.js";
@@ -9,11 +9,13 @@ import { makePresenter } from "./present.js";
 import { answersOf, forgetAnswers, keepAnswer, keepStep } from "./progress.js";
 import { makeQuestion } from "./question.js";
 import { answersSheet, questionsSheet } from "./sheet.js";
-import { codeOf } from "./state.js";
+import { LESSON_ALONE, PICTURE_ALONE, codeOf } from "./state.js";
 import { change, now } from "./store.js";
 import { text } from "./texts.js";
 
-export const liveOf = live.liveOf; // main.js shows this part next to the lesson
+// main.js shows the live part next to the lesson, or alone.
+export const liveOf = live.liveOf;
+export const isAlone = live.isAlone;
 
 const { lessonOf } = live;
 const stepIn = (lesson, state) => Math.min(state.lessons.step, model.stepsOf(lesson));
@@ -153,14 +155,19 @@ const presenting = {
     const { open } = moment();
     if (open) hint(open);
   },
-  picture: () => (view.steps.querySelector("img") ?? view.context.querySelector("img"))?.click(),
+  picture: () => [view.results, view.steps, view.context].map((box) => box.querySelector("img")).find(Boolean)?.click(),
   checks: () => {
-    const checks = view.steps.querySelector("details.checks");
+    const checks = view.talk.querySelector("details.checks");
     if (checks) checks.open = !checks.open;
   },
   showVotes: () => {
     const { open, state } = moment();
     if (open && state.lessons.votes) showVotes(open);
+  },
+  isPicture: () => live.isAlone(now()),
+  live: () => {
+    const { lesson } = moment(), isPicture = live.isAlone(now());
+    if (model.livePart(lesson) && hasEngine()) change({ lessons: { present: isPicture ? LESSON_ALONE : PICTURE_ALONE } });
   },
   setVotes: (on) => change({ lessons: { votes: on ? 1 : 0 } }),
   begin: beginAgain,
@@ -245,7 +252,8 @@ function buildFoot(presenter) {
   const back = button("back", () => toStep(moment().step - 1)), say = make("p", { class: "say", role: "status" });
   const next = button("nextStep", () => toStep(moment().step + 1), { class: "key" });
   const help = button("settings", () => presenter.settings.showModal(), { class: "small help" });
-  return { foot: make("div", { class: "foot" }, back, next, say, help), back, next, say };
+  const picture = button("live", presenting.live, { class: "small" });
+  return { foot: make("div", { class: "foot" }, back, next, say, picture, help), back, next, say, picture };
 }
 
 function buildSheet() {
@@ -258,9 +266,10 @@ function buildSheet() {
 export function build(section) {
   const presenter = makePresenter(presenting);
   const corner = make("span", { class: "corner number" }), missing = make("p", { class: "missing" });
-  const context = make("div", { class: "context" }), steps = make("div", { class: "steps" });
-  view = { section, presenter, corner, missing, context, steps, ...buildList(), ...buildHead(), ...buildFoot(presenter), ...buildSheet() };
-  view.lesson = make("div", { class: "lesson" }, view.head, corner, missing, make("div", { class: "talk" }, context, steps), view.foot);
+  const context = make("div", { class: "context" }), steps = make("div", { class: "steps" }), results = make("div", { class: "results" });
+  const talk = make("div", { class: "talk" }, context, steps, results);
+  view = { section, presenter, corner, missing, context, steps, results, talk, ...buildList(), ...buildHead(), ...buildFoot(presenter), ...buildSheet() };
+  view.lesson = make("div", { class: "lesson" }, view.head, corner, missing, talk, view.foot);
   section.append(view.list, view.lesson, view.sheet, presenter.settings, presenter.black);
 }
 
@@ -289,7 +298,6 @@ function showLesson(state, lesson, isPresenting) {
   const step = stepIn(lesson, state), count = model.stepsOf(lesson), isRecorded = model.isRecorded(lesson);
   const answers = answersOf(lesson, state), shown = { state, lesson, answers };
   setText(view.title, lessonName(lesson));
-  set(view.title, { "aria-level": isPresenting ? "1" : false }); // the page's first heading is hidden in front of a class
   setText(view.missing, isRecorded ? "" : text("lessons.missing", { why: model.whyMissing(lesson), slug: lesson.slug }));
   setText(view.corner, isPresenting ? codeOf(state) : "");
   set(view.voting, { "aria-pressed": String(Boolean(state.lessons.votes)) });
@@ -301,11 +309,16 @@ function showLesson(state, lesson, isPresenting) {
   const views = !isRecorded ? [] : isPresenting ? model.visibleAlone(lesson, step, answers) : model.visible(lesson, step, answers);
   const cards = [...new Set(views.map((one) => one.step))];
   const makeCard = (number) => make("section", { class: "card", "aria-label": text("lessons.step", { number }) });
-  patch(view.steps, cards, (number) => `${lesson.slug}/${number}`, makeCard,
-    (card, number) => showCard(card, views.filter((one) => one.step === number), shown));
   const context = isPresenting ? model.contextOf(lesson, step, answers) : [];
-  patch(view.context, context, (one) => `${lesson.slug}/${one.step}/${one.key}`, (one) => makeView(one, lesson));
-  set(view.context, { hidden: context.length === 0 });
+  const results = context.length ? model.resultsOf(views) : []; // a class sees them next to the verdict
+  patch(view.steps, cards, (number) => `${lesson.slug}/${number}`, makeCard,
+    (card, number) => showCard(card, views.filter((one) => one.step === number && !results.includes(one)), shown));
+  for (const [box, some] of [[view.context, context], [view.results, results]]) {
+    patch(box, some, (one) => `${lesson.slug}/${one.step}/${one.key}`, (one) => makeView(one, lesson));
+    set(box, { hidden: some.length === 0 });
+  }
+  set(view.picture, { hidden: !isPresenting || !hasEngine() || !model.livePart(lesson) });
+  setText(view.picture, text(live.isAlone(state) ? "lessons.backToLesson" : "lessons.live"));
   set(view.back, { hidden: step === 1 });
   set(view.next, { hidden: step === count || model.openQuestion(lesson, step, answers) !== null });
   if (isRecorded) keepStep(lesson, state, step);

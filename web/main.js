@@ -18,7 +18,9 @@ const shownParts = (state) => [state.part, state.part === "lessons" && hasEngine
 function render(state, before) {
   const shown = shownParts(state);
   for (const part of PARTS) set(byId(part), { hidden: !shown.includes(part) });
-  document.body.classList.toggle("cards", shown.length > 1);
+  const isAlone = hasEngine() && lessonsPart.isAlone(state);
+  document.body.classList.toggle("cards", shown.length > 1 && !isAlone);
+  document.body.classList.toggle("alone", isAlone);
   for (const anchor of document.querySelectorAll("nav a"))
     set(anchor, { "aria-current": anchor.hash === `#part=${state.part}` ? "page" : false });
   set(byId("undo"), { disabled: !canUndo() });

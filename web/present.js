@@ -10,6 +10,7 @@ const KEYS = [
   { keys: [..."0123456789-."], act: "choose" },
   { keys: ["h"], act: "hint" },
   { keys: ["g"], act: "picture" },
+  { keys: ["l"], act: "live" },
   { keys: ["c"], act: "checks" },
   { keys: ["v"], act: "showVotes" },
   { keys: ["b"], act: "black" },
@@ -17,8 +18,11 @@ const KEYS = [
   { keys: ["Escape"], act: "leave" },
 ];
 
-// Makes the presenter. `hands` has a function for each line of KEYS except black and settings, and also setVotes(on), begin() and
-// isPresenting(). A function receives the key. The presenter has the elements `settings` and `black`, and update(votes).
+// While the live picture is shown, these acts lead back to the lesson, and a key of another act does nothing.
+const BACK_TO_LESSON = ["forward", "back", "live", "leave"];
+
+// Makes the presenter. `hands` has a function for each line of KEYS except black and settings, and also setVotes(on), begin(),
+// isPresenting() and isPicture(). A function receives the key. The presenter has the elements `settings` and `black`, and update(votes).
 export function makePresenter(hands) {
   const votes = make("input", { type: "checkbox", onchange: () => hands.setVotes(votes.checked) });
   const close = make("button", { type: "button", class: "key", onclick: () => settings.close() }, text("lessons.close"));
@@ -40,7 +44,7 @@ export function makePresenter(hands) {
   const presses = (target) => target.matches("button, a, summary, input");
 
   function onkey(event) {
-    if (!hands.isPresenting() || event.ctrlKey || event.altKey || event.metaKey || settings.open) return;
+    if (!hands.isPresenting() || event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || settings.open) return;
     const { act } = KEYS.find(({ keys }) => keys.includes(event.key)) ?? {};
     if (!black.hidden) {
       event.preventDefault();
@@ -57,8 +61,8 @@ export function makePresenter(hands) {
     // A clicker goes on even if a field has the focus; other keys are typed.
     if (isTyping(event.target) && !["PageDown", "PageUp", "Escape"].includes(event.key)) return;
     if (event.key === " " && presses(event.target)) return;
-    if (!act) return;
-    const wasTaken = (own[act] ?? hands[act])(event.key);
+    if (!act || (hands.isPicture() && !own[act] && !BACK_TO_LESSON.includes(act))) return;
+    const wasTaken = (own[act] ?? hands[hands.isPicture() ? "live" : act])(event.key);
     if (wasTaken !== false) event.preventDefault();
   }
   addEventListener("keydown", onkey);

@@ -4,6 +4,10 @@ import { parseNumber, fits32, shortest } from "./numbers.js";
 
 export const PARTS = ["toy", "lessons", "chain", "noise"];
 
+// What a class sees while a teacher presents. lessons.present is 0 while nobody presents.
+export const LESSON_ALONE = 1;
+export const PICTURE_ALONE = 2;
+
 // x and w of the toy are null while they are the numbers of the course. noise.found lists [size, count, thrown, spread] of each
 // setting that was thrown; only the history contains it.
 export const START = {
@@ -55,7 +59,7 @@ const starts = {
 // The fields of a link, for each part. Each has a reader that returns undefined for a wrong text.
 const FIELDS = {
   toy: { cuts: sizes, divide: whole(0, 2), at: whole(0, 6), x: numbers(18), w: numbers(3), compare: whole(0, 2) },
-  lessons: { lesson: whole(0, 99), step: whole(1, 99), present: whole(0, 1), votes: whole(0, 1), sheet: oneOf("questions", "answers") },
+  lessons: { lesson: whole(0, 99), step: whole(1, 99), present: whole(0, PICTURE_ALONE), votes: whole(0, 1), sheet: oneOf("questions", "answers") },
   chain: { layers: whole(2, 64), cuts: starts, budget: whole(0, 10_000_000) },
   noise: {
     size: whole(1, 512), count: whole(1, 64), seed: whole(0, 1_000_000), thrown: whole(0, 500), law: whole(0, 1), near: whole(0, 1),

@@ -271,6 +271,7 @@ const TEXTS = {
     forget: "Ask all questions again",
 
     settings: "Keys and settings",
+    live: "Live picture",
     leave: "Stop presenting",
     black: "The screen is black. Any key shows the lesson again.",
     keyNames: {
@@ -279,6 +280,7 @@ const TEXTS = {
       choose: "1 to 9",
       hint: "h",
       picture: "g",
+      live: "l",
       checks: "c",
       showVotes: "v",
       black: "b",
@@ -291,6 +293,7 @@ const TEXTS = {
       choose: "choose an option, or type a number",
       hint: "hint",
       picture: "enlarge the picture",
+      live: "live picture, or back to the lesson",
       checks: "show the checks",
       showVotes: "show or hide the votes",
       black: "black screen",

@@ -288,7 +288,7 @@ def test_a_clicker_reveals_an_answer_only_when_it_is_pressed_twice(driver, given
 def test_presenting_keys(driver, given):
     page = presented(driver, 6, 4)
     assert page.js("return document.querySelector('.corner').textContent") == "L 6 4"
-    assert not page.find("header").is_displayed()
+    assert not page.find("nav").is_displayed()
     question = questions_of(recorded(page)[5])[1]
     page.press("1")
     assert question["mistakes"][0] in page.js("return verdict().words")
@@ -297,7 +297,7 @@ def test_presenting_keys(driver, given):
     page.press(str(question["answer"]))
     assert page.js("return verdict().said") == "Right."
     page.press("c")
-    assert page.js("return document.querySelector('.steps details.checks').open")
+    assert page.js("return document.querySelector('.results details.checks').open")
     page.press("b")
     assert page.find(".black").is_displayed()
     page.press(Keys.PAGE_DOWN)
@@ -307,10 +307,43 @@ def test_presenting_keys(driver, given):
     page.press(Keys.ESCAPE)
     assert not page.find("dialog.settings").is_displayed() and page.js("return tally.now().lessons.present") == 1
     page.press(Keys.ESCAPE)
-    assert page.js("return tally.now().lessons.present") == 0 and page.find("header").is_displayed()
+    assert page.js("return tally.now().lessons.present") == 0 and page.find("nav").is_displayed()
     assert page.js("return document.activeElement.textContent") == "Present"
     said = page.js("return [...document.querySelectorAll('.question .said')].map((one) => one.textContent).join('')")
     assert not said, "a class has answers of its own"
+
+
+def test_presenting_results_are_next_to_the_verdict(driver, given):
+    size(driver, 1280, 720)
+    page = presented(driver, 7, 3)
+    page.press("6", Keys.ENTER)
+    soon("the picture", lambda: page.js("return document.querySelector('.results img')?.naturalWidth > 0"))
+    verdict, results = (page.js("const { left, right, top } = document.querySelector(arguments[0]).getBoundingClientRect(); return [left, right, top]", one)
+                        for one in (".verdict", ".results"))
+    assert results[1] <= verdict[0] and results[2] < 720 and 0 < verdict[2] < 720, (verdict, results)
+
+
+def test_presenting_the_live_picture(driver, given):
+    for lesson, part in ((6, "toy"), (28, "chain"), (5, "noise")):
+        for width, height in ((1280, 720), (1920, 1080)):
+            size(driver, width, height)
+            page = presented(driver, lesson, 3)
+            page.press("l")
+            assert page.find(f"#{part}").is_displayed() and not page.find(".talk").is_displayed() and not page.find("nav").is_displayed()
+            assert page.js("const { scrollWidth, scrollHeight } = document.documentElement; return [scrollWidth <= innerWidth, scrollHeight <= innerHeight]") == [True] * 2
+            page.press(Keys.PAGE_DOWN)
+            assert page.find(".talk").is_displayed() and not page.find(f"#{part}").is_displayed() and page.js("return tally.now().lessons.step") == 3
+    page = presented(driver, 6, 3)
+    page.press("l", "3")
+    assert not page.js("return tally.now().toy.at") and page.find("#toy").is_displayed(), "a digit answers no hidden question"
+    page.find("#toy .key").send_keys(Keys.SPACE)
+    soon("the first micro-batch", lambda: page.js("return tally.now().toy.at") == 1)
+    assert page.find("#toy").is_displayed(), "Space presses Play"
+    page.find(".gap").send_keys(Keys.ARROW_RIGHT)
+    assert page.find("#toy").is_displayed(), "an arrow moves along the gaps"
+    page.press(Keys.ESCAPE)
+    assert page.js("return tally.now().lessons.present") == 1
+    assert not presented(driver, 9, 2).find(".foot").text.count("Live picture"), "lesson 9 has no live picture"
 
 
 def test_presenting_a_number_needs_no_click_into_its_field(driver, given):
