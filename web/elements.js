@@ -62,7 +62,8 @@ export function choices(label, names, onchoose) {
       const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (!by) return;
       event.preventDefault();
-      const to = (i + by + names.length) % names.length;
+      let to = i;
+      do to = (to + by + names.length) % names.length; while (buttons[to].disabled);
       onchoose(to);
       buttons[to].focus();
     },
@@ -72,6 +73,22 @@ export function choices(label, names, onchoose) {
     set(button, { "aria-checked": String(i === chosen), tabindex: i === Math.max(chosen, 0) ? "0" : "-1" }));
   return group;
 }
+
+// Follows the pointer of an event until it is released. Other pointers are ignored.
+export function dragging(element, event, onmove, onend) {
+  element.setPointerCapture(event.pointerId);
+  const move = (next) => { if (next.pointerId === event.pointerId) onmove(next); };
+  const end = (next) => {
+    if (next.pointerId !== event.pointerId) return;
+    element.removeEventListener("pointermove", move);
+    for (const name of ["pointerup", "pointercancel"]) element.removeEventListener(name, end);
+    onend();
+  };
+  element.addEventListener("pointermove", move);
+  for (const name of ["pointerup", "pointercancel"]) element.addEventListener(name, end);
+}
+
+export const isFirst = (event) => event.isPrimary && event.button === 0;
 
 // Fills a table. A cell that looks like a number is aligned to the right, in the font of numbers.
 export function fillTable(table, rows, head) {

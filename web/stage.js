@@ -1,5 +1,5 @@
 // Draws the toy: six rows, ribbons as wide as each row counts, and bars that add up to w.grad.
-import { make, set, setText, shape } from "./elements.js";
+import { dragging, isFirst, make, set, setText, shape } from "./elements.js";
 import { valueOf } from "./numbers.js";
 import { text } from "./texts.js";
 import { ROWS, gapsOf, weightOf, weightsOf } from "./toy_model.js";
@@ -22,22 +22,6 @@ const TALL = {
 };
 
 const ease = (from, to, u) => from === undefined ? to : from + (to - from) * u;
-
-// Follows the pointer of an event until it is released. Other pointers and buttons are ignored.
-function dragging(svg, event, onmove, onend) {
-  svg.setPointerCapture(event.pointerId);
-  const move = (next) => { if (next.pointerId === event.pointerId) onmove(next); };
-  const end = (next) => {
-    if (next.pointerId !== event.pointerId) return;
-    svg.removeEventListener("pointermove", move);
-    for (const name of ["pointerup", "pointercancel"]) svg.removeEventListener(name, end);
-    onend();
-  };
-  svg.addEventListener("pointermove", move);
-  for (const name of ["pointerup", "pointercancel"]) svg.addEventListener(name, end);
-}
-
-const isFirst = (event) => event.isPrimary && event.button === 0;
 
 // Makes a stage. `hands` has the functions that change the state: isCut(gap), toggle(gap), move(from, to), guess(factor), end(), and
 // cell(row, number), which makes a field.
@@ -319,7 +303,7 @@ export function makeStage(hands) {
         set(rows[first + r].weight, { class: hidden ? "weight quiet" : right ? "weight right" : "weight wrong" });
       }
       const factor = text("toy.factors", { parts: sizes.length, n: size })[divide], mean = text("toy.meanAlone", { n: size });
-      setText(boxes[k].mean, !factor ? mean : G.isWide || size > 1 ? text("toy.mean", { n: size }) + factor : factor);
+      setText(boxes[k].mean, !factor ? mean : G.isWide || size > 2 ? text("toy.mean", { n: size }) + factor : factor);
       setText(boxes[k].loss, k < model.at ? answer.parts[k].loss.text : "");
       set(boxes[k].group, { "aria-label": text("toy.microBatch", { number: k + 1, rows: size, first, last: first + size - 1 }) });
       first += size;
@@ -333,6 +317,7 @@ export function makeStage(hands) {
       const rival = model.rival?.parts[Math.min(model.at, sizes.length) - 1];
       setText(bars[j].rival, rival ? text("toy.rival", { value: rival.grad[j].text }) : "");
     });
+    setText(titles[2], text(model.rival ? "toy.gradsLabel" : "toy.gradLabel", model.names));
     latest = { model, full, top: goal.top };
     const from = shown && shown.turned === G.isWide ? shown : goal;
     cancelAnimationFrame(frame);

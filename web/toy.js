@@ -1,6 +1,6 @@
 // The first screen: cut six rows into micro-batches, guess the gradient, and play.
 import { ask, courseToy, tensor } from "./calls.js";
-import { choices, make, numberField, patch, set, setText, shape } from "./elements.js";
+import { choices, dragging, isFirst, make, numberField, patch, set, setText, shape } from "./elements.js";
 import { bitsOf, fits32, formatBytes, joinBits, parseNumber, shortest, valueOf } from "./numbers.js";
 import { makeRace, showRace } from "./race.js";
 import { makeStage } from "./stage.js";
@@ -67,7 +67,32 @@ function cellField(name, index, what) {
     putNumber(name, index, value, `${name}${index}`);
   });
   wrapper.field.addEventListener("blur", endGesture);
+  scrub(wrapper, name, index);
   return wrapper;
+}
+
+// Lets a mouse pull the number of a field to the left or right. A click selects the number instead.
+function scrub(wrapper, name, index) {
+  const { field } = wrapper;
+  let isPulled = false;
+  field.addEventListener("pointerdown", (event) => {
+    isPulled = isFirst(event) && event.pointerType === "mouse" && field !== document.activeElement;
+    if (!isPulled) return;
+    const from = numbersOf(now().toy)[name][index];
+    let moved = false;
+    dragging(field, event, (next) => {
+      const by = next.clientX - event.clientX;
+      if (!moved && Math.abs(by) <= 4) return;
+      moved = true;
+      wrapper.clear();
+      putNumber(name, index, from + Math.round(by / 12) / 8, `pull ${name}${index}`);
+    }, () => {
+      endGesture();
+      if (!moved) field.select();
+      if (!moved) field.focus();
+    });
+  });
+  field.addEventListener("mousedown", (event) => { if (isPulled) event.preventDefault(); });
 }
 
 let timer = 0, frame = 0, growth = 1, moment = null; // the state that the playback has set last
@@ -119,6 +144,8 @@ function startAnew() {
   [...document.querySelectorAll("#toy .field")].forEach((field) => field.clear());
   change({ toy: { x: null, w: null, cuts: [6], divide: 0, at: 0, guess: null, compare: -1 } });
 }
+
+const rivalOf = ({ compare, divide }) => compare === divide ? -1 : compare; // a scaling is not compared with itself
 
 let view = null;
 
@@ -179,13 +206,15 @@ export function update(state) {
   const { toy } = state;
   if (playing() && (toy.at !== moment.at || toy.cuts !== moment.cuts || toy.divide !== moment.divide)) stop(); // undo, or a link
   const { x, w } = numbersOf(toy);
-  const answer = gradientsOf(toy);
+  const answer = gradientsOf(toy), rival = rivalOf(toy);
   const model = { x, sizes: toy.cuts, divide: toy.divide, at: toy.at, guess: toy.guess, playing: playing(), growth,
-    rival: toy.compare >= 0 ? gradientsOf({ ...toy, divide: toy.compare }) : null };
+    rival: rival >= 0 ? gradientsOf({ ...toy, divide: rival }) : null,
+    names: { a: text("toy.scalingsShort")[toy.divide], b: text("toy.scalingsShort")[rival] } };
   view.stage.draw(model, answer, highest(toy, answer));
   view.presets.choose(PRESETS.findIndex((sizes) => String(sizes) === String(toy.cuts)));
   view.scaling.choose(toy.divide);
-  view.rivals.choose(toy.compare + 1);
+  view.rivals.choose(rival + 1);
+  [...view.rivals.children].forEach((button, i) => set(button, { disabled: i === toy.divide + 1 }));
   view.guesses.choose(GUESSES.indexOf(toy.guess));
   set(view.time, { max: toy.cuts.length, "aria-valuetext": text("toy.timeValue", { at: toy.at, n: toy.cuts.length }) });
   view.time.value = toy.at;
@@ -201,9 +230,9 @@ export function update(state) {
   showWords(toy, answer, done);
   set(view.guessing, { hidden: toy.at > 0 || toy.cuts.length === 1 });
   setText(view.bits, done && answer.same ? text("toy.bits", { bits: joinBits(answer.sum) }) : "");
-  set(view.memoryFigure, { hidden: toy.compare >= 0 });
-  set(view.race, { hidden: toy.compare < 0 });
-  if (toy.compare < 0) showMemory(toy, playing() ? toy.at - 1 + growth : toy.at === 0 ? toy.cuts.length : toy.at);
+  set(view.memoryFigure, { hidden: rival >= 0 });
+  set(view.race, { hidden: rival < 0 });
+  if (rival < 0) showMemory(toy, playing() ? toy.at - 1 + growth : toy.at === 0 ? toy.cuts.length : toy.at);
   else showRace(view.track, view.raceWords, { ...toy, x });
 }
 

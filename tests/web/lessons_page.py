@@ -500,6 +500,8 @@ def test_lessons_fit_narrow_windows(driver, given):
               if (document.documentElement.scrollWidth > innerWidth) wide.push(number);
               inLesson(number, 2, { present: 1 });
               if (document.documentElement.scrollWidth > innerWidth) wide.push(-number);
+              inLesson(number, 1, { sheet: 'answers' });
+              if (document.documentElement.scrollWidth > innerWidth) wide.push(`sheet ${number}`);
             }
             return wide""")
         assert not wide, f"{width}: lessons {wide} are too wide"

@@ -205,6 +205,20 @@ def test_numbers_as_people_write_them(driver, given):
     assert not page.find("#x0-complaint").text and toy(page)["x"][0] == 1
 
 
+def test_a_number_is_pulled_by_the_mouse(driver, given):
+    page = Page(driver).open("#part=toy&cuts=2,2,2&at=3")
+    was, bars = toy(page)["x"], page.text("verdict")
+    field = page.find("#x0")
+    ActionChains(driver).click_and_hold(field).move_by_offset(10, 0).move_by_offset(26, 0).release().perform()
+    assert toy(page)["x"][0] == 0.375 + 3 / 8 and field.get_attribute("value") == "0.75", toy(page)["x"]
+    assert page.js("return document.activeElement.id") != "x0" and page.text("verdict") == bars
+    page.undo()
+    assert toy(page)["x"] == was, "one pull is one step of undo"
+    field.click()
+    page.press("2", Keys.TAB)
+    assert toy(page)["x"][0] == 2, "a click selects the number"
+
+
 def test_undo_stops_a_playback(driver, given):
     page = Page(driver).open("#part=toy&cuts=1,1,1,1,1,1&at=6")
     page.find("#toy .key").click()
@@ -248,6 +262,12 @@ def test_two_scalings_are_compared(driver, given):
     page = Page(driver).open("#part=toy&cuts=2,2,2&at=3&compare=1")
     assert "more than 100 with not scaled" in page.text("race-words") and "0.01 with ÷ N" in page.text("race-words")
     assert len({page.js("return arguments[0].getAttribute('d')", path) for path in page.all(".track .path")}) == 2, "÷ N follows all six rows"
+    assert "Filled: not scaled. Dotted: ÷ N." in page.find(".stage").text
+    assert [one.text for one in page.all("#toy .more .choice button") if not one.is_enabled()] == ["not scaled"]
+    button(page, "÷ number of micro-batches").click()
+    assert page.find("#memory-words").is_displayed() and not page.find("#race-words").is_displayed(), "a scaling is not compared with itself"
+    page.all("#toy .bar .choice")[1].find_element(By.TAG_NAME, "button").click()
+    assert page.find("#race-words").is_displayed()
 
 
 def test_overflow_is_called_overflow(driver, given):
