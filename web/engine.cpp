@@ -265,16 +265,15 @@ public:
         });
     }
 
-    // Measures the layers for fit_into(), which does not know the gradient that waits while a segment runs again.
-    // Adds these bytes to each layer, and subtracts them from the last segment, which does not run again. The last
-    // segment is the only one that contains the last layer.
+    // Measures the layers for fit_into(). The prediction is slightly too high for a segment that runs again, because
+    // the gradient of the loss is no longer in memory. Subtracts these bytes from all layers but the last one, which
+    // never runs again, so that the page's budget agrees with the peaks that the page measures.
     std::vector<detail::LayerBytes> bytes_of_layers() const {
         auto measured = detail::measure_layers(
             Layers(layers_, [this](Tensor h) { return layer(std::move(h)); }), input());
         const std::vector<std::size_t> longest{layers_ - 1, 1};
-        const std::size_t waiting = in_segments(longest).peak() - detail::predicted_bytes(measured, longest);
-        for (detail::LayerBytes& one : measured) one.transient += waiting;
-        measured.back().result -= waiting;
+        const std::size_t excess = detail::predicted_bytes(measured, longest) - in_segments(longest).peak();
+        for (std::size_t i = 0; i + 1 < layers_; ++i) measured[i].transient -= excess;
         return measured;
     }
 

@@ -40,7 +40,8 @@ void detail::require_segments(const std::vector<std::size_t>& sizes, std::size_t
 
 namespace {
 
-// Returns the peak of a segment: the input, all saved values, and the largest transient memory of a layer.
+// Returns the peak of a segment: the input, all saved values, and the largest transient memory of a layer. While a
+// segment runs again, the gradient of its result waits for it. The last segment does not run again.
 std::size_t segment_peak(const std::vector<detail::LayerBytes>& layers, std::size_t from, std::size_t to) {
     std::size_t held = layers[from].input, transient = 0;
     for (std::size_t i = from; i < to; ++i) {
@@ -49,7 +50,8 @@ std::size_t segment_peak(const std::vector<detail::LayerBytes>& layers, std::siz
         if (kept) held += layers[i].result;
         transient = std::max(transient, layers[i].transient);
     }
-    return held + transient;
+    const std::size_t waiting = to < layers.size() ? layers[to - 1].result : 0;
+    return held + transient + waiting;
 }
 
 }  // namespace
