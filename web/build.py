@@ -120,21 +120,22 @@ def main():
     engine, programs = map(pathlib.Path, sys.argv[1:])
     if hash_of(engine_sources()).encode() not in (engine / "engine.wasm").read_bytes():
         sys.exit(f"{engine / 'engine.wasm'} was compiled from other sources")
-    text = (ROOT / "web" / "page.html").read_text(encoding="utf-8")
+    page, boot, texts = ((ROOT / "web" / name).read_text(encoding="utf-8") for name in ("page.html", "boot.js", "texts.js"))
     parts = {
         "hash": hash_of(page_sources()),
         "short": hash_of(page_sources())[:12],
         "style": "".join(shortened((ROOT / "web" / name).read_text(encoding="utf-8")) for name in STYLES),
-        "boot": shortened((ROOT / "web" / "boot.js").read_text(encoding="utf-8")),
+        "boot": shortened(boot),
         "scripts": packed(((engine / "engine.js").read_text(encoding="utf-8") + "\n" + shortened(bundled("main"))).encode()),
         "engine": packed((engine / "engine.wasm").read_bytes()),
         "recorded": packed(json.dumps(lessons(programs), ensure_ascii=False, separators=(",", ":")).encode()),
     }
-    for name in ("noUnpacking", "damagedScripts"):  # texts that are needed before the catalogue is unpacked
-        parts[name] = re.search(rf'^    {name}: "(.*)",$', (ROOT / "web" / "texts.js").read_text(encoding="utf-8"), re.M)[1]
+    for name in re.findall(r"{{(\w+)}}", page + boot):
+        if name not in parts:
+            parts[name] = re.search(rf'^    {name}: "(.*)",$', texts, re.M)[1]
     for name, part in parts.items():
-        text = text.replace("{{" + name + "}}", part)
-    PAGE.write_text(text, encoding="utf-8")
+        page = page.replace("{{" + name + "}}", part)
+    PAGE.write_text(page, encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {PAGE.stat().st_size} bytes")
 
 

@@ -14,12 +14,12 @@ export function liveOf(state) {
   return state.lessons.present === LESSON_ALONE || state.lessons.sheet ? null : livePart(lessonOf(state));
 }
 
-export const isAlone = (state) => state.part === "lessons" && state.lessons.present === PICTURE_ALONE && liveOf(state) !== null;
+export const isAlone = (state) => hasEngine() && state.part === "lessons" && state.lessons.present === PICTURE_ALONE && liveOf(state) !== null;
 
 let scene = "", timer = 0;
 
 export function fitScene(state, lesson) {
-  if (state.part !== "lessons") return;
+  if (state.part !== "lessons" || state.lessons.present === LESSON_ALONE) return; // a class returns to the picture as it was
   const wanted = liveOf(state) && hasEngine() ? sceneOf(lesson, answersOf(lesson, state)) : null;
   if ((wanted?.name ?? "") === scene) return;
   const isNext = wanted && scene.split("/")[0] === lesson.slug; // an answer led from one scene to the next

@@ -132,7 +132,7 @@ const presenting = {
     if (open) giveUp(open);
     else if (step < model.stepsOf(lesson)) toStep(step + 1);
     else if (next && isArmedBy("next", text("lessons.armedNext", { number: next.number })))
-      change({ lessons: { lesson: next.number, step: 1 } });
+      change({ lessons: { lesson: next.number, step: 1, present: LESSON_ALONE } });
   },
   back: (key) => {
     const { step } = moment();
@@ -335,7 +335,7 @@ function moveOn(state, lesson) {
   if (state.part !== "lessons" || next.sheet || (before && JSON.stringify(before) === JSON.stringify(next))) return;
   disarm();
   const card = view.steps.lastElementChild, isFirst = next.step <= 1 || next.present;
-  const target = !lesson ? view.list.querySelector("h2") : next.step > 1 || (before && before.lesson === next.lesson)
+  const target = live.isAlone(state) ? view.picture : !lesson ? view.list.querySelector("h2") : next.step > 1 || (before && before.lesson === next.lesson)
     ? card?.querySelector("h3") ?? view.title : view.title;
   if (before) target.focus({ preventScroll: true });
   // The page scrolls to the top when it changes the part, so this scrolls afterwards.

@@ -1,7 +1,7 @@
 // Starts the page, shows the chosen part, and handles links, undo and codes.
 import { ask, hasEngine, lessons, startEngine, unpackLessons } from "./calls.js";
 import * as chain from "./chain.js";
-import { announce, byId, set, setText } from "./elements.js";
+import { announce, byId, set } from "./elements.js";
 import * as lessonsPart from "./lessons.js";
 import * as noise from "./noise.js";
 import { PARTS, START, codeOf, patched, readCode, readLink } from "./state.js";
@@ -18,7 +18,7 @@ const shownParts = (state) => [state.part, state.part === "lessons" && hasEngine
 function render(state, before) {
   const shown = shownParts(state);
   for (const part of PARTS) set(byId(part), { hidden: !shown.includes(part) });
-  const isAlone = hasEngine() && lessonsPart.isAlone(state);
+  const isAlone = lessonsPart.isAlone(state);
   document.body.classList.toggle("cards", shown.length > 1 && !isAlone);
   document.body.classList.toggle("alone", isAlone);
   for (const anchor of document.querySelectorAll("nav a"))
@@ -90,7 +90,6 @@ function listen() {
 }
 
 async function start() {
-  for (const [name, words] of Object.entries({ undo: "undo", redo: "redo", copy: "copyLink" })) setText(byId(name), text(words));
   const failed = (why) => announce(text("start.failed", { why: why?.message ?? why }));
   addEventListener("error", (event) => failed(event.error ?? event.message));
   addEventListener("unhandledrejection", (event) => failed(event.reason));

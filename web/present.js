@@ -37,7 +37,10 @@ export function makePresenter(hands) {
     make("span", { class: "hidden-words" }, text("lessons.black")));
 
   const own = {
-    black: () => set(black, { hidden: false }),
+    black: () => {
+      document.activeElement?.blur(); // else the key that ends the black screen would press a control
+      set(black, { hidden: false });
+    },
     settings: () => settings.showModal(),
   };
   const isTyping = (target) => target.matches("input:not([type=checkbox]), textarea, select");

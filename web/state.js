@@ -4,7 +4,7 @@ import { parseNumber, fits32, shortest } from "./numbers.js";
 
 export const PARTS = ["toy", "lessons", "chain", "noise"];
 
-// What a class sees while a teacher presents. lessons.present is 0 while nobody presents.
+// lessons.present is 0 while no teacher presents. Otherwise it says whether a class sees the lesson or its live picture.
 export const LESSON_ALONE = 1;
 export const PICTURE_ALONE = 2;
 

@@ -1,13 +1,26 @@
 // Contains all texts of the page, so that a translation is one file. {name} is a value; {n|row|rows} is "row" if n is 1.
 
 const TEXTS = {
-  parts: { toy: "Six rows", lessons: "Lessons", chain: "Checkpoints", noise: "Noise" },
-  undo: "Undo",
-  redo: "Redo",
-  copyLink: "Copy link",
+  // web/build.py writes these texts, and those that are needed before the scripts run, into page.html and boot.js.
+  page: {
+    language: "en",
+    heading: "tally: gradients that add up",
+    navigation: "Parts",
+    toyName: "Six rows",
+    lessonsName: "Lessons",
+    chainName: "Checkpoints",
+    noiseName: "Noise",
+    undo: "Undo",
+    redo: "Redo",
+    copyLink: "Copy link",
+    codeName: "Code",
+    codeHelp: "A code such as S 222 n shows the same state in another copy of this page.",
+    incomplete: "This file is incomplete, or its end is still loading. If nothing appears, please download the file again.",
+    noScript: "This page needs JavaScript: the engine of the course runs in it. Nothing is sent or fetched.",
+    footer: "The engine of the course runs in this page. Nothing is sent or fetched. Made from the sources",
+  },
   copied: "The link is copied.",
   notCopied: "The browser does not allow copying. The link is in the address bar.",
-  code: "Code",
   noCode: "“{text}” is not a code. A code is, for example, S 222 n.",
   reset: "Reset to the course's example",
 
@@ -33,8 +46,8 @@ const TEXTS = {
     title: "Does a cut batch give the same gradient?",
     rowsLabel: "Six rows. Pull a line to cut the batch.",
     weightsLabel: "How much each row counts",
-    gradLabel: "w.grad. Dashes: all six rows at once",
-    gradsLabel: "w.grad. Filled: {a}. Dotted: {b}. Dashes: all six",
+    gradLabel: "w.grad. Lines across: all six rows at once",
+    gradsLabel: "w.grad. Filled: {a}. Dotted: {b}. Lines: all six",
     picture: "Six rows, their micro-batches, and the gradients that are added to w.grad",
     scaling: "Each loss",
     scalings: ["not scaled", "÷ number of micro-batches", "× its share of the rows"],
@@ -274,7 +287,7 @@ const TEXTS = {
     settings: "Keys and settings",
     live: "Live picture",
     leave: "Stop presenting",
-    black: "The screen is black. Any key shows the lesson again.",
+    black: "The screen is black. Any key ends this.",
     keyNames: {
       forward: "Page Down, →, Space",
       back: "Page Up, ←",

@@ -1,6 +1,6 @@
 // The first screen: cut six rows into micro-batches, guess the gradient, and play.
 import { ask, courseToy, tensor } from "./calls.js";
-import { choices, dragging, isFirst, make, numberField, patch, set, setText, shape } from "./elements.js";
+import { byId, choices, dragging, isFirst, make, numberField, patch, set, setText, shape } from "./elements.js";
 import { bitsOf, fits32, formatBytes, joinBits, parseNumber, shortest, valueOf } from "./numbers.js";
 import { makeRace, showRace } from "./race.js";
 import { makeStage } from "./stage.js";
@@ -88,8 +88,9 @@ function scrub(wrapper, name, index) {
       putNumber(name, index, from + Math.round(by / 12) / 8, `pull ${name}${index}`);
     }, () => {
       endGesture();
-      if (!moved) field.select();
-      if (!moved) field.focus();
+      if (moved) return;
+      field.focus();
+      field.select();
     });
   });
   field.addEventListener("mousedown", (event) => { if (isPulled) event.preventDefault(); });
@@ -113,7 +114,7 @@ function playFrom(at) {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   growth = calm ? 1 : 0;
   timer = setTimeout(() => {
-    if (now().part !== "toy" || next >= now().toy.cuts.length) {
+    if (byId("toy").hidden || next >= now().toy.cuts.length) {
       stop();
       update(now());
     } else playFrom(next);

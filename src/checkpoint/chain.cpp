@@ -40,18 +40,16 @@ void detail::require_segments(const std::vector<std::size_t>& sizes, std::size_t
 
 namespace {
 
-// Returns the peak of a segment: the input, all saved values, and the largest transient memory of a layer. While a
-// segment runs again, the gradient of its result waits for it. The last segment does not run again.
+// Returns the peak of a segment: the input, all saved values, and the largest transient memory of a layer. If the
+// segment runs again, the gradient of its result is in memory, too.
 std::size_t segment_peak(const std::vector<detail::LayerBytes>& layers, std::size_t from, std::size_t to) {
     std::size_t held = layers[from].input, transient = 0;
     for (std::size_t i = from; i < to; ++i) {
         held += layers[i].internal;
-        const bool kept = layers[i].keeps_result || (i + 1 < to && layers[i + 1].keeps_input);
-        if (kept) held += layers[i].result;
+        if (layers[i].keeps_result || (i + 1 < to && layers[i + 1].keeps_input)) held += layers[i].result;
         transient = std::max(transient, layers[i].transient);
     }
-    const std::size_t waiting = to < layers.size() ? layers[to - 1].result : 0;
-    return held + transient + waiting;
+    return held + transient + (to < layers.size() ? layers[to - 1].result : 0);
 }
 
 }  // namespace

@@ -83,8 +83,7 @@ struct Segmentation {
 std::string to_string(const detail::Segmentation& cut);
 
 namespace detail {
-// Predicts the memory peak of a chain. While a segment runs, all earlier segments' inputs are in memory. The
-// prediction is at most a few dozen bytes too high.
+// Predicts the memory peak of a chain. While a segment runs, all earlier segments' inputs are in memory.
 std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes);
 }  // namespace detail
 // Returns the segments that recompute the fewest layers and need at most `bytes` of memory. If no segments

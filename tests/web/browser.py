@@ -62,20 +62,24 @@ def webkit():
     """Starts the WebKit of GTK, which needs a display, on a virtual one."""
     display, given = os.pipe()
     screen = subprocess.Popen(["Xvfb", "-displayfd", str(given), "-screen", "0", "1280x1024x24"], pass_fds=[given], stderr=subprocess.DEVNULL)
-    os.environ.update(DISPLAY=f":{os.read(display, 20).decode().strip()}", WEBKIT_DISABLE_COMPOSITING_MODE="1")
+    atexit.register(screen.terminate)
+    os.close(given)
+    number = os.read(display, 20).decode().strip()
+    assert number, "Xvfb does not start"
+    os.environ.update(DISPLAY=f":{number}", GDK_BACKEND="x11", WEBKIT_DISABLE_COMPOSITING_MODE="1")
     options = webdriver.WebKitGTKOptions()
     options.binary_location = max(glob.glob("/usr/lib/*/webkit2gtk-4*/MiniBrowser"))
     options.add_argument("--automation")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     service = subprocess.Popen(["WebKitWebDriver", f"--port={port}"])
-    atexit.register(lambda: [one.terminate() for one in (service, screen)])
+    atexit.register(service.terminate)
     soon("WebKit's driver", lambda: utils.is_connectable(port))
     return webdriver.Remote(command_executor=f"http://127.0.0.1:{port}", options=options)
 
 
 def messages(driver):
-    """Returns what the console has shown since the last call. Only Chromium's driver can; the page itself shows each error in #status."""
+    """Returns what the console has shown since the last call. Only Chromium's driver can; the page itself shows uncaught errors in #status."""
     return driver.get_log("browser") if driver.name == "chrome" else []
 
 

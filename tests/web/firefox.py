@@ -1,4 +1,5 @@
 """Lets Selenium drive Firefox through WebDriver BiDi, because Debian has no geckodriver."""
+import atexit
 import itertools
 import json
 import pathlib
@@ -50,6 +51,7 @@ class Connection:
         self.folder = tempfile.TemporaryDirectory()
         self.process = subprocess.Popen(["firefox-esr", "--headless", "--profile", self.folder.name, "--remote-debugging-port", "0"],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        atexit.register(self.process.kill)
         address = pathlib.Path(self.folder.name) / "WebDriverBiDiServer.json"
         soon("Firefox", lambda: address.exists() and address.read_text(encoding="utf-8").endswith("}"))
         at = json.loads(address.read_text(encoding="utf-8"))

@@ -333,12 +333,20 @@ def test_presenting_the_live_picture(driver, given):
             assert page.js("const { scrollWidth, scrollHeight } = document.documentElement; return [scrollWidth <= innerWidth, scrollHeight <= innerHeight]") == [True] * 2
             page.press(Keys.PAGE_DOWN)
             assert page.find(".talk").is_displayed() and not page.find(f"#{part}").is_displayed() and page.js("return tally.now().lessons.step") == 3
-    page = presented(driver, 6, 3)
-    page.press("l", "3")
-    assert not page.js("return tally.now().toy.at") and page.find("#toy").is_displayed(), "a digit answers no hidden question"
+    page = presented(driver, 6, 4)
+    next(one for one in page.all(".foot button") if one.text == "Live picture").click()
+    page.press("3")
+    assert not page.js("return document.querySelector('.steps .said').textContent"), "a digit answers no hidden question"
+    page.js("tally.change({ toy: { at: 0 } })")
     page.find("#toy .key").send_keys(Keys.SPACE)
-    soon("the first micro-batch", lambda: page.js("return tally.now().toy.at") == 1)
+    soon("the last micro-batch", lambda: page.js("return tally.now().toy.at") == 3)
     assert page.find("#toy").is_displayed(), "Space presses Play"
+    page.press("l", "l")
+    page.find("#toy .choice button").click()
+    page.press("l", "l")
+    assert page.js("return tally.now().toy.cuts") == [6], "the picture is as it was left"
+    page.find(".gap").send_keys("b", Keys.SPACE)
+    assert not page.find(".black").is_displayed() and page.js("return tally.now().toy.cuts") == [6], "the black screen ends and nothing is cut"
     page.find(".gap").send_keys(Keys.ARROW_RIGHT)
     assert page.find("#toy").is_displayed(), "an arrow moves along the gaps"
     page.press(Keys.ESCAPE)

@@ -253,6 +253,9 @@ def test_without_webassembly_the_lessons_can_be_read(driver, given):
     try:
         page = Page(driver).open()
         assert "no WebAssembly" in page.text("status") and "does not fit" in page.text("lessons")
+        page.open("#part=lessons&lesson=6&step=2&present=2")
+        page.press(Keys.PAGE_DOWN)
+        assert page.js("return tally.now().lessons.step") == 3, "without an engine, a class sees the lesson"
     finally:
         driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", handle)
 

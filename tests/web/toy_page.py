@@ -207,11 +207,11 @@ def test_numbers_as_people_write_them(driver, given):
 
 def test_a_number_is_pulled_by_the_mouse(driver, given):
     page = Page(driver).open("#part=toy&cuts=2,2,2&at=3")
-    was, bars = toy(page)["x"], page.text("verdict")
+    was = toy(page)["x"]
     field = page.find("#x0")
     ActionChains(driver).click_and_hold(field).move_by_offset(10, 0).move_by_offset(26, 0).release().perform()
     assert toy(page)["x"][0] == 0.375 + 3 / 8 and field.get_attribute("value") == "0.75", toy(page)["x"]
-    assert page.js("return document.activeElement.id") != "x0" and page.text("verdict") == bars
+    assert page.js("return document.activeElement.id") != "x0"
     page.undo()
     assert toy(page)["x"] == was, "one pull is one step of undo"
     field.click()
