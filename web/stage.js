@@ -94,12 +94,17 @@ export function makeStage(hands) {
   layer.append(...inputs);
 
   // ---- pulling a cut ----
-  const across = (event) => {
-    const p = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-    return G.isWide ? p.y : p.x;
+  // Returns a function that finds where an event is across the picture. One drag uses one: asking the browser for the matrix takes
+  // longer than drawing.
+  const ruler = () => {
+    const matrix = svg.getScreenCTM().inverse();
+    return (event) => {
+      const p = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix);
+      return G.isWide ? p.y : p.x;
+    };
   };
-  const gapAt = (event) => Math.max(0, Math.min(handles - 1, Math.round((across(event) - G.row - G.rowSize - (G.rowStep - G.rowSize) / 2) / G.rowStep)));
-  const isOutside = (event) => across(event) < G.row - G.rowStep || across(event) > G.row + (ROWS + 1) * G.rowStep;
+  const gapAt = (place) => Math.max(0, Math.min(handles - 1, Math.round((place - G.row - G.rowSize - (G.rowStep - G.rowSize) / 2) / G.rowStep)));
+  const isOutside = (place) => place < G.row - G.rowStep || place > G.row + (ROWS + 1) * G.rowStep;
   gaps.forEach(({ group }, i) => {
     group.addEventListener("keydown", (event) => {
       const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
@@ -112,16 +117,17 @@ export function makeStage(hands) {
       if (!isFirst(event)) return;
       event.preventDefault();
       group.focus();
-      const wasCut = hands.isCut(i), [x, y] = [event.clientX, event.clientY];
+      const wasCut = hands.isCut(i), [x, y] = [event.clientX, event.clientY], across = ruler();
       let place = i, moved = false, away = false;
       if (!wasCut) hands.toggle(i, "drag");
       dragging(svg, event, (next) => {
         moved ||= Math.hypot(next.clientX - x, next.clientY - y) > 4;
-        if (isOutside(next) !== away) { // pushing a cut away removes it
+        const spot = across(next);
+        if (isOutside(spot) !== away) { // pushing a cut away removes it
           away = !away;
           hands.toggle(place, "drag");
         }
-        const to = gapAt(next);
+        const to = gapAt(spot);
         if (!away && to !== place && hands.move(place, to, "drag")) place = to;
       }, () => {
         if (wasCut && !moved) hands.toggle(place);
@@ -133,19 +139,20 @@ export function makeStage(hands) {
 
   // ---- drawing the guess ----
   let latest = null;
-  const valueAt = (event) => (G.isWide ? G.zero - across(event) : across(event) - G.zero) / G.reach * latest.top;
+  const valueAt = (place) => (G.isWide ? G.zero - place : place - G.zero) / G.reach * latest.top;
   bars.forEach(({ grip }, j) => grip.addEventListener("pointerdown", (event) => {
     if (!isFirst(event) || !latest || latest.model.at > 0 || latest.full[j] === 0) return;
     event.preventDefault();
-    const take = (next) => hands.guess(valueAt(next) / latest.full[j], "guess");
+    const across = ruler(), take = (next) => hands.guess(valueAt(across(next)) / latest.full[j], "guess");
     take(event);
     dragging(svg, event, take, hands.end);
   }));
 
   // ---- drawing ----
-  let shown = null, frame = 0;
+  let shown = null, frame = 0, scale = 1;
 
-  function layOut() {
+  // Lays the picture out for the present size of the element.
+  function fit() {
     const wide = element.clientWidth > 900; // else the picture is on a phone, or next to a card
     G = wide ? WIDE : TALL;
     set(element, { class: wide ? "stage wide" : "stage tall" });
@@ -153,7 +160,19 @@ export function makeStage(hands) {
     const unit = Math.min(element.clientWidth / G.width, (element.clientHeight || Infinity) / G.height);
     layer.style.setProperty("--unit", `${unit}px`);
     layer.style.left = `${(element.clientWidth - unit * G.width) / 2}px`;
+    const cell = box(0, G.cellSize, 0, G.rowSize);
+    layer.style.setProperty("--width", cell.width);
+    layer.style.setProperty("--height", cell.height);
+    scale = unit;
+    if (shown) placeCells(shown.place);
     titles.forEach((title, i) => set(title, G.isWide ? { x: [G.label, G.ribbon, G.bars][i], y: 14 } : { x: 4, y: [12, G.ribbon - 2, G.bars - 14][i] }));
+  }
+
+  function placeCells(places) {
+    places.forEach((place, i) => three.forEach((j) => {
+      const spot = point(G.cell + j * G.cellStep, place);
+      inputs[3 * i + j].style.transform = `translate(${spot.x * scale}px, ${spot.y * scale}px)`;
+    }));
   }
 
   // Paints a moment between the picture that is shown and the goal.
@@ -173,15 +192,8 @@ export function makeStage(hands) {
       const middle = place + G.rowSize / 2;
       set(rows[i].name, G.isWide ? { x: G.label, y: middle + 5 } : { x: middle, y: G.cell - 4, "text-anchor": "middle" });
       set(rows[i].weight, { ...point(G.weight, middle), "text-anchor": "middle", ...(G.isWide ? { y: middle + 6 } : {}) });
-      three.forEach((j) => {
-        const spot = box(G.cell + j * G.cellStep, G.cellSize, place, G.rowSize);
-        const { style } = inputs[3 * i + j];
-        style.setProperty("--x", spot.x);
-        style.setProperty("--y", spot.y);
-        style.setProperty("--w", spot.width);
-        style.setProperty("--h", spot.height);
-      });
     });
+    placeCells(now.place);
     gaps.forEach(({ dash, knob, hit, mark }, i) => {
       const middle = (now.place[i] + G.rowSize + now.place[i + 1]) / 2;
       set(dash, line(...G.line, middle, middle));
@@ -275,7 +287,6 @@ export function makeStage(hands) {
   // Shows a model {x, sizes, divide, at, guess, playing, growth, rival} with the engine's answer. A bar of the value `top` is as long
   // as the picture allows.
   function draw(model, answer, top) {
-    layOut();
     const { sizes, divide } = model;
     const full = answer.full.map(valueOf), sums = answer.parts.map((part) => part.grad.map(valueOf));
     const goal = {
@@ -335,10 +346,8 @@ export function makeStage(hands) {
       finish();
       if (u < 1) frame = requestAnimationFrame(tick);
     };
-    paint(goal, from, 0);
-    finish();
     frame = requestAnimationFrame(tick);
   }
 
-  return { element, draw };
+  return { element, fit, draw };
 }

@@ -1,6 +1,6 @@
 // The first screen: cut six rows into micro-batches, guess the gradient, and play.
 import { ask, courseToy, tensor } from "./calls.js";
-import { byId, choices, dragging, isFirst, make, numberField, patch, set, setText, shape } from "./elements.js";
+import { byId, choices, dragging, isFirst, make, numberField, set, setText, shape } from "./elements.js";
 import { bitsOf, fits32, formatBytes, joinBits, parseNumber, shortest, valueOf } from "./numbers.js";
 import { makeRace, showRace } from "./race.js";
 import { makeStage } from "./stage.js";
@@ -9,15 +9,33 @@ import { text } from "./texts.js";
 import { GUESSES, PRESETS, compare, gapsOf, largerSizes, mistakeOf, moveCut, toggleCut } from "./toy_model.js";
 
 const STEP = 900; // milliseconds for each micro-batch
+const MEMORY = { width: 360, height: 70 }; // of the picture of the memory
 
 const numbersOf = (toy) => {
   const course = courseToy();
   return { x: toy.x ?? course.x, w: toy.w ?? course.w };
 };
 
+// Returns f(...values), and keeps the answers: a picture that moves asks for the same ones in each frame.
+function remembering(f) {
+  const answers = new Map();
+  return (...values) => {
+    const key = JSON.stringify(values, (_, value) => Object.is(value, -0) ? "-0" : value);
+    if (!answers.has(key)) {
+      if (answers.size > 200) answers.clear();
+      answers.set(key, f(...values));
+    }
+    return answers.get(key);
+  };
+}
+
+const gradients = remembering((x, w, cuts, divide) =>
+  ask("toy", Float32Array.from(x), x.length, Float32Array.from(w), Int32Array.from(cuts), cuts.length, divide));
+const memoryOf = remembering((sizes) => ask("batch_memory", Int32Array.from(sizes), sizes.length));
+
 function gradientsOf(toy) {
   const { x, w } = numbersOf(toy);
-  return ask("toy", Float32Array.from(x), x.length, Float32Array.from(w), Int32Array.from(toy.cuts), toy.cuts.length, toy.divide);
+  return gradients(x, w, toy.cuts, toy.divide);
 }
 
 // Returns the largest number of the picture for any scaling, so that a change of the scaling keeps the scale of the bars.
@@ -177,11 +195,13 @@ export function build(section) {
   const play = make("button", { type: "button", class: "key", onclick: togglePlay }, text("toy.play"));
   const words = make("p", { id: "verdict", class: "verdict", role: "status" });
   const bits = make("p", { class: "quiet number", id: "bits" });
-  const memory = shape("svg", { class: "memory", viewBox: "0 0 360 70", role: "img", preserveAspectRatio: "none" });
+  const memory = { held: shape("path", { class: "held" }), later: shape("path", { class: "held later" }) };
+  memory.picture = shape("svg", { class: "memory", viewBox: `0 0 ${MEMORY.width} ${MEMORY.height}`, role: "img", preserveAspectRatio: "none" },
+    shape("line", { class: "full", x1: 0, x2: MEMORY.width, y1: 3, y2: 3 }), memory.held, memory.later);
   const memoryWords = make("p", { class: "quiet", id: "memory-words" });
   const weights = [0, 1, 2].map((i) => cellField("w", i, text("toy.weight", { number: i + 1 })));
   const checked = make("p", { class: "quiet", id: "badge" });
-  const memoryFigure = make("figure", {}, make("figcaption", { class: "quiet" }, text("toy.memory")), memory, memoryWords);
+  const memoryFigure = make("figure", {}, make("figcaption", { class: "quiet" }, text("toy.memory")), memory.picture, memoryWords);
   const { race, track, raceWords } = makeRace();
   const rivals = choices(text("toy.compare"), [text("toy.compareNone"), ...text("toy.scalingsShort")], (i) => change({ toy: { compare: i - 1 } }));
   const reset = make("button", { type: "button", id: "reset-toy", onclick: startAnew }, text("reset"));
@@ -199,7 +219,11 @@ export function build(section) {
         make("span", { class: "group" }, make("span", { class: "quiet" }, text("toy.compare")), rivals), reset, checked),
       memoryFigure, race));
   view = { stage, presets, scaling, guesses, guessing, time, play, words, bits, memory, memoryWords, memoryFigure, race, track, raceWords, rivals, weights, checked };
-  new ResizeObserver(() => update(now())).observe(stage.element);
+  new ResizeObserver(() => {
+    stage.fit();
+    update(now());
+  }).observe(stage.element);
+  stage.fit();
   checkBits();
 }
 
@@ -262,27 +286,18 @@ function judged({ guess, cuts, divide }, kind) {
   return mistake ? [text("toy.wrong", { factor }), text(`mistake.${mistake}`, { size: cuts[0], parts: cuts.length })] : [text("toy.right", { factor })];
 }
 
-const memories = new Map(); // for each cut; measuring one takes longer than drawing
-
-function memoryOf(sizes) {
-  const key = String(sizes);
-  if (!memories.has(key)) memories.set(key, ask("batch_memory", Int32Array.from(sizes), sizes.length));
-  return memories.get(key);
-}
-
 // The measured memory of a larger training, one bar for each moment, for the same cut and for all items at once.
 function showMemory(toy, reached) {
   const sizes = largerSizes(toy.cuts);
   const cut = memoryOf(sizes), whole = memoryOf([64]);
-  const [width, height] = [360, 70], moments = cut.moments, step = width / Math.max(moments.length, 1);
-  const scale = (height - 4) / whole.peak;
-  patch(view.memory, [{ key: "limit" }, ...moments.map((bytes, i) => ({ key: i, bytes }))], (one) => one.key,
-    (one) => shape(one.key === "limit" ? "line" : "rect"), (element, { key, bytes }) => {
-      if (key === "limit") set(element, { class: "full", x1: 0, x2: width, y1: 3, y2: 3 });
-      else set(element, { class: key < reached * moments.length / sizes.length ? "held" : "held later", x: key * step, width: Math.max(0.5, step - 0.3), y: height - bytes * scale, height: bytes * scale });
-    });
+  const step = MEMORY.width / Math.max(cut.moments.length, 1), scale = (MEMORY.height - 4) / whole.peak;
+  const done = Math.ceil(reached * cut.moments.length / sizes.length);
+  const bars = (from, to) => cut.moments.slice(from, to).map((bytes, i) =>
+    `M${(from + i) * step} ${MEMORY.height}v${-bytes * scale}h${Math.max(0.5, step - 0.3)}v${bytes * scale}z`).join("");
+  set(view.memory.held, { d: bars(0, done) });
+  set(view.memory.later, { d: bars(done) });
   const words = text(toy.cuts.length === 1 ? "toy.memoryFull" : "toy.memoryWords", { peak: formatBytes(cut.peak), full: formatBytes(whole.peak) });
-  set(view.memory, { "aria-label": words });
+  set(view.memory.picture, { "aria-label": words });
   setText(view.memoryWords, words);
 }
 
