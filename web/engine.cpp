@@ -267,7 +267,7 @@ public:
 
     // Measures the layers for fit_into(), which counts the gradient of the loss although a segment runs again without
     // it. This function subtracts these bytes from all layers but the last one, because the last layer never runs
-    // again. So the budget of the page agrees with the measured peaks.
+    // again. The budget of the page then agrees with the measured peaks.
     std::vector<detail::LayerBytes> bytes_of_layers() const {
         auto measured = detail::measure_layers(
             Layers(layers_, [this](Tensor h) { return layer(std::move(h)); }), input());

@@ -82,8 +82,8 @@ def configure(folder, options, again, preset="release"):
 
 
 def cmake(folder, options=(), preset="release"):
-    if folder == BUILD and not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg"))):  # the second is a GPU under WSL
-        options = [*options, "-DTALLY_CUDA=OFF"]
+    if folder == BUILD and not options and not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg"))):  # the second is a GPU under WSL
+        options = ["-DTALLY_CUDA=OFF"]
     return ["cmake", "-G", "Ninja", "--preset", "first" if folder == FIRST else preset, "-B", str(folder), *options]
 
 
@@ -266,7 +266,7 @@ def test(args):
     for word in options:
         if word not in ("--gpu", "--all", "--plain", "--quiet", "--yes", "--ascii") and not word.startswith("--color="):
             raise Problem(f"test: no option '{word}' (arguments for ctest go after --)", Exit.usage)
-    folder, cuda = (ROOT / "build/gpu", ["-DTALLY_CUDA=ON"]) if "--gpu" in options else (BUILD, [])
+    folder, cuda = (ROOT / "build/gpu", ["-DTALLY_CUDA=ON"]) if "--gpu" in options else (BUILD, ["-DTALLY_CUDA=AUTO"])  # needs no GPU
     if "--gpu" in options:
         compiler = nvcc()
         require_writable("everything")

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "catch.hpp"
+#include "effort.hpp"
 #include "tally/tools/gradcheck.hpp"
 
 using namespace tally;
@@ -20,7 +21,7 @@ template <class S> std::string to_text(const Problem<S>& problem) {
     return text;
 }
 
-constexpr std::uint64_t seeds = 24;
+const std::uint64_t seeds = launches_of(24u);
 
 template <class S> void expect_silence() {
     const Poison poison;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "effort.hpp"
 #include "kernel_testing.hpp"
 
 namespace tally::test {
@@ -297,7 +298,7 @@ TEMPLATE_TEST_CASE("map, zip: special values give the results of std::", "", flo
 TEMPLATE_TEST_CASE("zip, zip_back: agree with the plain loop, broadcast and permuted up to rank 6", "", float,
                    double) {
     using S = TestType;
-    for (unsigned seed = 0; seed < 150; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(150u); ++seed) {
         Dice dice(seed);
         const auto walk = dice.walk<2>(dice.extents(1 + dice.upto(5)), dice.coin());
         each_functor<BinaryOps>([&](std::size_t slot, auto f) {
@@ -364,7 +365,7 @@ TEMPLATE_TEST_CASE("zip: has the same bits for one element, in a row and broadca
 
 TEMPLATE_TEST_CASE("zip_back: a gradient summed in two calls has the bits of one call", "", float, double) {
     using S = TestType;
-    for (unsigned seed = 0; seed < 60; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(60u); ++seed) {
         Dice dice(seed);
         const std::size_t rows = 2 + dice.upto(20), cut = 1 + dice.upto(rows - 2),
                           width = dice.pick<std::size_t>({1, 3, 10, 16, 17, 100});
@@ -411,7 +412,7 @@ TEMPLATE_TEST_CASE("zip_back: a gradient summed in two calls has the bits of one
 
 TEMPLATE_TEST_CASE("where, where_back: agree with the plain loop", "", float, double) {
     using S = TestType;
-    for (unsigned seed = 0; seed < 400; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(400u); ++seed) {
         Dice dice(seed);
         const auto walk = dice.walk<3>(dice.extents(1 + dice.upto(5)), dice.coin());
         INFO(dice.text() << ", size " << walk.size);
@@ -437,7 +438,7 @@ TEMPLATE_TEST_CASE("where, where_back: agree with the plain loop", "", float, do
 TEMPLATE_TEST_CASE("dropout: has the bits of the plain loop, and an item's mask depends only on the item", "",
                    float, double) {
     using S = TestType;
-    for (unsigned seed = 0; seed < 200; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(200u); ++seed) {
         Dice dice(seed);
         const std::size_t items = dice.upto(5),
                           width = dice.pick<std::size_t>({0, 1, 2, 3, 4, 5, 17, 64, 255, 256, 257, 1000});

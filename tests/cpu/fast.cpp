@@ -5,6 +5,8 @@
 
 namespace tally::test {
 
+extern const bool is_on_gpu = false;
+
 template <class S> const Kernels<S>& fast() { return kernels<S>(Device::cpu); }
 
 void* grab(std::size_t bytes) { return ::operator new(bytes, std::align_val_t(64)); }

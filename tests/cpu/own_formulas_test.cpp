@@ -134,6 +134,13 @@ TEMPLATE_TEST_CASE("formula::pow: is within its bound and follows C for special 
 
 TEMPLATE_TEST_CASE("formula: a value does not depend on its position", "", float, double) {
     using S = TestType;
+    // On a GPU, CUDA's library computes the sine of very large numbers, so the last bits differ.
+    const auto same_far_away = [](const Buffer<S>& x, const Buffer<S>& got, const Buffer<S>& want) {
+        for (std::size_t i = 0; i < want.size(); ++i)
+            if (std::abs(x[i]) >= formula::far_turn<S>() &&
+                error_in_ulps(got[i], static_cast<long double>(want[i])) < 3)
+                want[i] = got[i];
+    };
     const Buffer<S> x = neighbours_mixed(all_sizes<S>()), dy(x.size());
     std::fill(dy.begin(), dy.end(), S(0.75));
     const std::size_t n = x.size() - 5;  // the last batch is not full
@@ -143,11 +150,16 @@ TEMPLATE_TEST_CASE("formula: a value does not depend on its position", "", float
         const Buffer<S> y(n, 3), want(n), dx(n), want_dx(n);
         for (std::size_t i = 0; i < n; ++i) want[i] = f.value(x[i]);
         fast<S>().map[slot](&f, x.data(), y.data(), n);
+        constexpr bool turns = std::is_same_v<F, functor::Sin> || std::is_same_v<F, functor::Cos>;
+        if constexpr (turns)
+            if (is_on_gpu) same_far_away(x, y, want);
         CHECK(bit_difference(y, want) == "");
         const Buffer<S>& kept = F::keeps == Keep::output ? want : x;
         for (std::size_t i = 0; i < n; ++i) want_dx[i] = f.back(dy[i], kept[i]);
         fast<S>().map_back[slot](&f, dy.data(), F::keeps == Keep::nothing ? nullptr : kept.data(),
                                  into(dx, Write::set), n);
+        if constexpr (turns)
+            if (is_on_gpu) same_far_away(x, dx, want_dx);
         CHECK(bit_difference(dx, want_dx) == "");
     });
     const Buffer<S> p = neighbours_mixed(x), y(n), want(n);

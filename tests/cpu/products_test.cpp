@@ -1,4 +1,5 @@
 // Compares matrix products and copies with plain loops. The number of threads must not change any bit.
+#include "effort.hpp"
 #include "kernel_testing.hpp"
 
 namespace tally::test {
@@ -54,7 +55,7 @@ template <class S> struct Operands {
 TEMPLATE_TEST_CASE("matmul: equals its chain of fused multiply-adds, bit for bit, at every size", "", float,
                    double) {
     using S = TestType;
-    for (unsigned seed = 0; seed < 1500; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(1500u); ++seed) {
         Dice dice(seed);
         const Operands<S> made(dice, any_product(dice));
         const Write how = dice.how();
@@ -67,7 +68,7 @@ TEMPLATE_TEST_CASE("matmul: equals its chain of fused multiply-adds, bit for bit
 TEMPLATE_TEST_CASE("matmul: the plain loop is the chain of std::fma, from -0 or from the destination", "",
                    float, double) {
     using S = TestType;
-    for (unsigned seed = 0; seed < 300; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(300u); ++seed) {
         Dice dice(seed);
         const std::size_t k = dice.upto(70);
         const auto a = dice.numbers<S>(k), b = dice.numbers<S>(k), before = dice.numbers<S>(1);
@@ -89,7 +90,7 @@ TEMPLATE_TEST_CASE("matmul: the plain loop is the chain of std::fma, from -0 or 
 
 TEMPLATE_TEST_CASE("matmul: the number of threads changes no bit", "", float, double) {
     using S = TestType;
-    for (unsigned seed = 0; seed < 72; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(81u); ++seed) {
         Dice dice(seed);
         const std::size_t large = 150 + dice.upto(250), larger = 32768 / large - 3 + dice.upto(300);
         const std::vector<Product> products{{1, large, larger, dice.coin(), dice.coin()},
@@ -116,7 +117,7 @@ TEMPLATE_TEST_CASE("matmul: the number of threads changes no bit", "", float, do
 
 TEMPLATE_TEST_CASE("matmul: the split of k changes no bit", "", float, double) {
     using S = TestType;
-    for (unsigned seed = 0; seed < 300; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(300u); ++seed) {
         Dice dice(seed);
         Product p = any_product(dice);
         p.transpose_a = true, p.transpose_b = false;  // the sum runs over the rows of both matrices
@@ -143,7 +144,7 @@ TEMPLATE_TEST_CASE("matmul: the split of k changes no bit", "", float, double) {
 
 TEMPLATE_TEST_CASE("matmul: a row does not depend on the other rows", "", float, double) {
     using S = TestType;
-    for (unsigned seed = 0; seed < 200; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(200u); ++seed) {
         Dice dice(seed);
         Product p = any_product(dice);
         p.transpose_a = false;
@@ -163,7 +164,7 @@ TEMPLATE_TEST_CASE("matmul: BLAS agrees with the plain loop, and small products 
                    double) {
     using S = TestType;
     const ByBlas blas;
-    for (unsigned seed = 0; seed < 600; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(600u); ++seed) {
         Dice dice(seed);
         const Operands<S> made(dice, any_product(dice));
         const Product& p = made.p;
@@ -178,9 +179,22 @@ TEMPLATE_TEST_CASE("matmul: BLAS agrees with the plain loop, and small products 
     }
 }
 
+// Compares a linear layer without and with a bias with the plain loop.
+template <class S, class Difference>
+static void check_linear(Dice& dice, std::size_t m, std::size_t k, std::size_t n, Difference found) {
+    INFO(dice.text() << ", " << m << " x " << k << " x " << n);
+    const auto x = dice.numbers<S>(m * k), w = dice.numbers<S>(k * n), bias = dice.numbers<S>(n);
+    for (const S* added : {static_cast<const S*>(nullptr), static_cast<const S*>(bias.data())}) {
+        const Buffer<S> y(m * n, dice.upto(5)), want(m * n);
+        fast<S>().linear(x.data(), w.data(), added, y.data(), m, n, k);
+        plain<S>().linear(x.data(), w.data(), added, want.data(), m, n, k);
+        CHECK(found(y, want) == "");
+    }
+}
+
 TEMPLATE_TEST_CASE("linear: agrees with the plain loop, with and without bias", "", float, double) {
     using S = TestType;
-    for (unsigned seed = 0; seed < 200; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(200u); ++seed) {
         Dice dice(seed);
         // A large product adds several blocks to a result, but must add the bias only once.
         const bool large = seed % 20 == 0;
@@ -189,20 +203,27 @@ TEMPLATE_TEST_CASE("linear: agrees with the plain loop, with and without bias", 
                                                    : std::vector<std::size_t>{0, 1, 2, 3, 10, 16, 17, 40, 65};
         const std::size_t m = dice.pick(sizes), n = dice.pick(sizes), k = large ? 300 : dice.pick(sizes);
         const Threads threads(large ? static_cast<int>(1 + dice.upto(3)) : 1);
-        INFO(dice.text() << ", " << m << " x " << k << " x " << n);
-        const auto x = dice.numbers<S>(m * k), w = dice.numbers<S>(k * n), bias = dice.numbers<S>(n);
-        for (const S* added : {static_cast<const S*>(nullptr), static_cast<const S*>(bias.data())}) {
-            const Buffer<S> y(m * n, dice.upto(5)), want(m * n);
-            fast<S>().linear(x.data(), w.data(), added, y.data(), m, n, k);
-            plain<S>().linear(x.data(), w.data(), added, want.data(), m, n, k);
-            CHECK(bit_difference(y, want) == "");
-        }
+        check_linear<S>(dice, m, k, n,
+                        [](const auto& y, const auto& want) { return bit_difference(y, want); });
+    }
+}
+
+TEMPLATE_TEST_CASE("linear: BLAS agrees with the plain loop, with and without bias", "", float, double) {
+    using S = TestType;
+    const ByBlas blas;
+    for (unsigned seed = 0; seed < 20; ++seed) {
+        Dice dice(seed);
+        const std::vector<std::size_t> sizes{16, 17, 40, 65};
+        const std::size_t m = dice.pick(sizes), n = dice.pick(sizes), k = dice.pick(sizes);
+        check_linear<S>(dice, m, k, n, [&](const auto& y, const auto& want) {
+            return difference(y, want, 8, 4 * static_cast<double>(k));
+        });
     }
 }
 
 TEMPLATE_TEST_CASE("linear_relu: agrees with the plain loop in both directions", "", float, double) {
     using S = TestType;
-    for (unsigned seed = 0; seed < 200; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(200u); ++seed) {
         Dice dice(seed);
         const std::vector<std::size_t> sizes{0, 1, 2, 3, 4, 5, 10, 16, 17, 40, 65};
         const std::size_t m = dice.pick(sizes), n = dice.pick(sizes), k = dice.pick(sizes);
@@ -244,7 +265,7 @@ static StridedIndex<1> stretched(StridedIndex<1> walk, std::size_t step) {
 
 TEMPLATE_TEST_CASE("permute, gather, scatter: agree with the plain loop", "", float, double) {
     using S = TestType;
-    for (unsigned seed = 0; seed < 600; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(600u); ++seed) {
         Dice dice(seed);
         const bool gaps = dice.upto(5) == 0, repeats = dice.coin();
         const auto walk = stretched(dice.walk<1>(dice.extents(1 + dice.upto(5)), true, repeats),
@@ -266,7 +287,7 @@ TEMPLATE_TEST_CASE("permute, gather, scatter: agree with the plain loop", "", fl
         CHECK((repeats && !all_minus_zero ? difference(dx, want_dx, 8, static_cast<double>(walk.size))
                                           : bit_difference(dx, want_dx)) == "");
     }
-    for (unsigned seed = 0; seed < 200; ++seed) {
+    for (unsigned seed = 0; seed < launches_of(200u); ++seed) {
         Dice dice(seed);
         const Write how = dice.how();
         const std::size_t count = dice.upto(6), height = 1 + dice.upto(5), width = dice.pick(awkward_sizes);

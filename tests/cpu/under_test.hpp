@@ -11,6 +11,7 @@ namespace tally::test {
 using namespace detail;
 
 template <class S> const Kernels<S>& fast();
+extern const bool is_on_gpu;
 
 void* grab(std::size_t bytes);  // returns memory that is 64-byte aligned
 void give(void* memory);

@@ -9,6 +9,8 @@
 
 namespace tally::test {
 
+extern const bool is_on_gpu = true;
+
 template <class S> const Kernels<S>& fast() {
     backend::wait_after_each_launch(true);
     return kernels<S>(Device::cuda);

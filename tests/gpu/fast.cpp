@@ -6,6 +6,8 @@
 
 namespace tally::test {
 
+extern const bool is_on_gpu = false;
+
 template <class S> const Kernels<S>& fast() { return gpu::host_table<S>(); }
 
 void* grab(std::size_t bytes) { return ::operator new(bytes, std::align_val_t(64)); }
