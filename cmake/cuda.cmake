@@ -59,11 +59,12 @@ if(NOT TALLY_CUDA STREQUAL "OFF")
     endif()
 endif()
 
-# Sets the options of every .cu file of this tree: products and sums are rounded separately, as on the CPU.
+# Sets the options of every .cu file of this tree: products and sums are rounded separately, as on the CPU. Profilers and the findings
+# of tests/ptx name source lines.
 function(tally_set_up_cuda target)
     set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON
         POSITION_INDEPENDENT_CODE "$<BOOL:${BUILD_SHARED_LIBS}>")
-    target_compile_options(${target} PRIVATE --fmad=false --expt-relaxed-constexpr
+    target_compile_options(${target} PRIVATE --fmad=false --expt-relaxed-constexpr -lineinfo
         -Xcompiler=-Wall,-Wextra,-Wshadow,-Wno-restrict,-ffp-contract=off) # restrict: see flags.cmake
     if(TALLY_WERROR)
         target_compile_options(${target} PRIVATE --Werror=all-warnings)

@@ -28,7 +28,9 @@ inline auto contains(const std::string& part) {
 }
 
 extern void (*before_each_test)();  // set by programs that must reset some state
-extern std::string (*why_not)();    // set by programs that need a device; returns why none is found, or ""
+extern std::string (*after_each_test)(const std::string& name,
+                                      const std::string& tags);  // returns a complaint, or ""
+extern std::string (*why_not)();  // set by programs that need a device; returns why none is found, or ""
 
 inline int skipped_tests = 0;  // if all cases were skipped, main() makes ctest report "Skipped"
 

@@ -56,6 +56,10 @@ public:
             std::cerr << test.lineInfo << ": \"" << test.name << "\" " << of << '\n';
             ++careless_tests;
         };
+        if (tally::test::after_each_test)
+            if (const std::string words = tally::test::after_each_test(test.name, test.tagsAsString());
+                !words.empty())
+                complain(words);
         for (const auto& [what, now] : tally::test::surroundings())
             if (now != found_[what])
                 complain("leaves " + what + " at " + now + "; before, it was " + found_[what]);
@@ -73,6 +77,7 @@ private:
 
 std::string (*tally::test::why_not)() = nullptr;
 void (*tally::test::before_each_test)() = nullptr;
+std::string (*tally::test::after_each_test)(const std::string&, const std::string&) = nullptr;
 
 CATCH_REGISTER_LISTENER(WatchTests)
 

@@ -64,7 +64,7 @@ template <class S> struct TotalLossBody {
     std::size_t rows, classes;
     WrongLabel* wrong;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t) const {
-        add_terms(team, rows, rows <= longest_sequential_sum, Into<S[]>{total, Write::set},
+        add_terms(team, rows, T::lanes < block, Into<S[]>{total, Write::set},
                   [&](std::size_t r) { return losses[r]; });
         const std::size_t counted = team.fold(
             rows, std::size_t(0), Plus(), [&](std::size_t r) { return std::size_t(labels[r] != ignore); });

@@ -70,18 +70,6 @@ struct BlockTeam {
         __syncthreads();
         return numbers[0];
     }
-    template <class S, class F> __device__ void add_in_order(std::size_t n, Into<S[]> place, F f) {
-        S* const terms = reinterpret_cast<S*>(shared);
-        S total = lane == 0 ? start_of(place, 0, n) : S(0);
-        for (std::size_t first = 0; first < n; first += lanes) {
-            __syncthreads();
-            if (first + lane < n) terms[lane] = f(first + lane);
-            __syncthreads();
-            if (lane == 0)
-                for (std::size_t l = 0; l < lanes && first + l < n; ++l) total += terms[l];
-        }
-        if (lane == 0) *place.dst = total;
-    }
     template <class F> __device__ void alone(F f) {
         if (lane == 0) f();
     }

@@ -1,6 +1,7 @@
 // Defines the kernel bodies of `sum`, `mean`, `spread` and `max`, and of running sums and products.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,12 +18,12 @@ struct RunOf {
     TALLY_HOST_DEVICE constexpr std::size_t operator[](std::size_t r) const { return first + r * step; }
 };
 
-// One thread reduces each column, because neighbouring threads then read neighbouring numbers.
+// One thread reduces each column, because neighbouring threads then read neighbouring numbers. A block cannot add in order.
 template <class On, class Body>
 void for_each_run(const char* name, const detail::ReduceDims& dims, const Body& body) {
     const std::size_t results = dims.outer * dims.inner;
     if (dims.inner != 1) return On::template teams<1>(name, results, body);
-    with_lanes_for(dims.reduced,
+    with_lanes_for(dims.in_order ? std::min(dims.reduced, detail::longest_sequential_sum) : dims.reduced,
                    [&]<std::size_t lanes>() { On::template teams<lanes>(name, results, body); });
 }
 

@@ -11,6 +11,7 @@
 #include "tally/gpu/host_device.hpp"
 #include "tally/kernels/functors.hpp"
 #include "tally/kernels/into.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 
@@ -32,15 +33,13 @@ struct Smaller {
 // the writes of another lane.
 //  - each(n, f) calls f(i) for every i < n;
 //  - fold(n, nothing, combine, f) combines all f(i) and returns the result to every lane;
-//  - add_in_order(n, place, f) adds f(0), f(1), ... to *place in order, in one lane;
-//  - alone(f) calls f() in the lane that add_in_order() uses.
+//  - alone(f) calls f() in lane 0.
+// A thread and a warp also have add_in_order(n, place, f), which adds f(0), f(1), ... to *place in order, in lane 0.
 template <class T>
-concept Team = requires(T team, Into<double[]> place, double (*term)(std::size_t), void (*visit)(std::size_t),
-                        void (*once)()) {
+concept Team = requires(T team, double (*term)(std::size_t), void (*visit)(std::size_t), void (*once)()) {
     { T::lanes } -> std::convertible_to<std::size_t>;
     { team.fold(std::size_t(), double(), Plus(), term) } -> std::same_as<double>;
     team.each(std::size_t(), visit);
-    team.add_in_order(std::size_t(), place, term);
     team.alone(once);
 };
 
@@ -63,12 +62,19 @@ template <class S, class T, class F> TALLY_HOST_DEVICE constexpr S sum_in_team(T
     return team.fold(n, -S(0), Plus(), f);
 }
 
-// Adds n terms to *place, either in order or as one sum over the lanes.
+inline constexpr std::size_t warp = 32, block = 256;
+
+// Adds n terms to *place, in order or as one sum over the lanes. A thread adds in order in any case, and a block in no case.
 template <class S, class T, class F>
 TALLY_HOST_DEVICE constexpr void add_terms(T& team, std::size_t n, bool in_order, Into<S[]> place, F f) {
-    if (in_order) return team.add_in_order(n, place, f);
-    const S total = sum_in_team<S>(team, n, f);
-    team.alone([&] { place.dst[0] = start_of(place, 0, n) + total; });
+    if constexpr (T::lanes == 1) {
+        team.add_in_order(n, place, f);
+    } else {
+        if constexpr (T::lanes == warp)
+            if (in_order) return team.add_in_order(n, place, f);
+        const S total = sum_in_team<S>(team, n, f);
+        team.alone([&] { place.dst[0] = start_of(place, 0, n) + total; });
+    }
 }
 
 struct SingleThread {
@@ -100,12 +106,10 @@ struct SingleThread {
 static_assert(Team<SingleThread>);
 
 // Only the length of a row determines its number of lanes, so repeated calls compute the same bits.
-inline constexpr std::size_t warp = 32, block = 256;
-
 template <class Launch> void with_lanes_for(std::size_t n, Launch launch) {
     if (n <= 4)
         launch.template operator()<1>();
-    else if (n <= 1024)
+    else if (n <= detail::longest_sequential_sum)
         launch.template operator()<warp>();
     else
         launch.template operator()<block>();

@@ -31,6 +31,7 @@ template <int Operands> TALLY_HOST_DEVICE constexpr void step(Places<Operands>& 
 template <int Operands>
 TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const StridedIndex<Operands>& walk, std::size_t i) {
     Places<Operands> at{};
+    TALLY_DO_NOT_UNROLL
     for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {
         if (axis == 0) {
             step(at, walk, axis, i);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "catch.hpp"
@@ -24,6 +26,19 @@ namespace tally::test {
 
 inline const std::vector<std::size_t> awkward_sizes{0,  1,  2,  3,  7,  8,   15,  16,  17,   31,
                                                     32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025};
+
+// The checksum of all buffers that the current test case has freed. tests/cpu/same_bits.cpp compares it.
+inline std::uint64_t bits_of_test = 0;
+
+template <class S> void add_bits(S x) {
+    if (x != x) x = S(12345);  // the bits of a NaN are not defined
+    if constexpr (sizeof(S) == 8)
+        bits_of_test ^= std::bit_cast<std::uint64_t>(x);
+    else
+        bits_of_test ^= std::bit_cast<std::uint32_t>(x);
+    bits_of_test *= 0x100000001b3;
+    bits_of_test ^= bits_of_test >> 32;  // otherwise two changes of a sign would cancel
+}
 
 // A buffer for n elements, which are aligned to cache lines unless `offset` is set. A test finds accesses
 // outside the buffer, because the memory before and after the buffer contains NaN.
@@ -38,7 +53,11 @@ public:
         std::memcpy(memory_, other.memory_, bytes_);
     }
     Buffer& operator=(const Buffer&) = delete;
-    ~Buffer() { give(memory_); }
+    ~Buffer() {
+        if constexpr (std::is_arithmetic_v<S>)
+            for (const S x : *this) add_bits(x);
+        give(memory_);
+    }
 
     S* data() const { return memory_ + start_; }
     std::size_t size() const { return n_; }
@@ -94,6 +113,24 @@ public:
     // Returns a buffer for results, with random numbers for Write::add and with NaN for Write::set.
     template <class S> Buffer<S> destination(std::size_t n, Write how) {
         return how == Write::add ? numbers<S>(n) : Buffer<S>(n, coin() ? 0 : upto(9));
+    }
+
+    // Returns a StridedIndex of 4 x 3 x n elements. Operand `repeated` has 3 or 4 x 3 elements, so its gradient sums n terms, by one
+    // thread, or by a warp in order or in its lanes.
+    template <int Operands> static StridedIndex<Operands> rows_of_terms(unsigned seed, std::size_t repeated) {
+        const auto n = std::array<std::ptrdiff_t, 4>{4, 55, 100, 300}[seed % 4];
+        StridedIndex<Operands> made;
+        made.rank = 3;
+        made.extent = {4, 3, static_cast<std::size_t>(n)};
+        made.size = 12 * made.extent[2];
+        for (std::size_t o = 0; o < Operands; ++o) {
+            made.stride[o] = {3 * n, n, 1};
+            made.operand_size[o] = made.size;
+        }
+        const bool all_rows = seed / 4 % 2 == 1;
+        made.stride[repeated] = {all_rows ? 0 : 3, 1, 0};
+        made.operand_size[repeated] = all_rows ? 3 : 12;
+        return made;
     }
 
     // Returns random extents whose product is at most `most`. Sometimes one extent is 0.

@@ -132,7 +132,7 @@ TEMPLATE_TEST_CASE("formula::pow: is within its bound and follows C for special 
         }
 }
 
-TEMPLATE_TEST_CASE("formula: a value does not depend on its position", "", float, double) {
+TEMPLATE_TEST_CASE("formula: a value does not depend on its position", "[library]", float, double) {
     using S = TestType;
     // On a GPU, CUDA's library computes the sine of very large numbers, so the last bits differ.
     const auto same_far_away = [](const Buffer<S>& x, const Buffer<S>& got, const Buffer<S>& want) {

@@ -8,6 +8,11 @@
 namespace tally::test {
 namespace {
 
+// A fold over adjacent elements for each kind of team: a thread, a warp that adds in order or not, and a block.
+detail::ReduceDims fold_in_team(unsigned seed) {
+    return {3, std::array<std::size_t, 4>{4, 50, 300, 1500}[seed % 4], 1};
+}
+
 detail::ReduceDims random_fold(Dice& dice, std::size_t least_reduced = 0) {
     const std::vector<std::size_t> long_ones{0, 1, 2, 3, 7, 16, 17, 64, 65, 255, 256, 257, 1023, 1025, 3000},
         short_ones{0, 1, 2, 3, 5};
@@ -30,8 +35,8 @@ TEMPLATE_TEST_CASE("sum, mean, spread, max: agree with the plain loop", "", floa
     using S = TestType;
     for (unsigned seed = 0; seed < launches_of(500u); ++seed) {
         Dice dice(seed);
-        detail::ReduceDims dims = random_fold(dice);
-        dims.in_order = dice.coin();
+        detail::ReduceDims dims = seed < 8 ? fold_in_team(seed) : random_fold(dice);
+        dims.in_order = seed >= 8 && dice.coin();
         const Write how = dice.how();
         INFO(dice.text() << ", " << text(dims) << ", " << write_names[static_cast<int>(how)]);
         const std::size_t size = dims.outer * dims.reduced * dims.inner, results = dims.outer * dims.inner;
@@ -60,6 +65,7 @@ TEMPLATE_TEST_CASE("sum, mean, spread, max: agree with the plain loop", "", floa
         }
         if (dims.reduced == 0) continue;
         for (S& number : x) {  // makes equal numbers and special values
+            if (seed % 8 < 4) continue;
             number = std::round(number * 4) / 4;
             if (dice.upto(300) == 0)
                 number =
@@ -82,7 +88,7 @@ TEMPLATE_TEST_CASE("cumsum, prod, argmax: have the bits of the plain loop", "", 
     using S = TestType;
     for (unsigned seed = 0; seed < launches_of(300u); ++seed) {
         Dice dice(seed);
-        const detail::ReduceDims dims = random_fold(dice);
+        const detail::ReduceDims dims = seed < 8 ? fold_in_team(seed) : random_fold(dice);
         const Write how = dice.how();
         INFO(dice.text() << ", " << text(dims) << ", " << write_names[static_cast<int>(how)]);
         const std::size_t size = dims.outer * dims.reduced * dims.inner, results = dims.outer * dims.inner;
@@ -164,13 +170,13 @@ TEMPLATE_TEST_CASE("softmax, log_softmax, logsumexp: agree with the plain loop, 
     const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
     for (unsigned seed = 0; seed < launches_of(400u); ++seed) {
         Dice dice(seed);
-        const detail::ReduceDims dims = random_fold(dice);
+        const detail::ReduceDims dims = seed < 8 ? fold_in_team(seed) : random_fold(dice);
         const Write how = dice.how();
         INFO(dice.text() << ", " << text(dims) << ", " << write_names[static_cast<int>(how)]);
         const std::size_t size = dims.outer * dims.reduced * dims.inner, results = dims.outer * dims.inner;
         const auto x = dice.numbers<S>(size, -5, 5), dy = dice.numbers<S>(size),
                    dy_of_each = dice.numbers<S>(results);
-        const std::size_t kind = dice.upto(3);
+        const std::size_t kind = seed < 8 ? 0 : dice.upto(3);
         for (S& number : x) {
             if (kind == 1 && dice.coin()) number = -inf;
             if (kind == 2 && dice.upto(50) == 0) number = dice.pick<S>({inf, -inf, nan});
@@ -207,10 +213,10 @@ TEMPLATE_TEST_CASE("cross_entropy: agrees with the plain loop, forward and backw
     using S = TestType;
     for (unsigned seed = 0; seed < launches_of(200u); ++seed) {
         Dice dice(seed);
-        const bool many = seed % 10 == 3;
-        const std::size_t rows = many ? 1030 : dice.upto(9),
+        const std::size_t rows = seed < 8 ? std::array<std::size_t, 4>{4, 50, 1024, 1500}[seed % 4]
+                                          : dice.upto(9),
                           classes =
-                              many ? 3 : dice.pick<std::size_t>({1, 2, 10, 16, 17, 64, 100, 1000, 1100});
+                              seed < 8 ? 3 : dice.pick<std::size_t>({1, 2, 10, 16, 17, 64, 100, 1000, 1100});
         const Write how = dice.how();
         const LabelOptions settings{-100, dice.coin() ? 0.1 : 0};
         INFO(dice.text() << ", " << rows << " rows of " << classes << " classes, "
@@ -240,13 +246,89 @@ TEMPLATE_TEST_CASE("cross_entropy: agrees with the plain loop, forward and backw
     }
 }
 
+TEMPLATE_TEST_CASE("max, softmax, cross_entropy: the largest element may be in any place", "", float,
+                   double) {
+    using S = TestType;
+    for (const std::size_t width : {std::size_t(3), std::size_t(100), std::size_t(1100)}) {
+        Dice dice(static_cast<unsigned>(width));
+        constexpr std::array<std::size_t, 16> places{0,  1,  2,  3,  4,   8,   16,  20,
+                                                     24, 31, 64, 96, 100, 128, 200, 255};
+        const detail::ReduceDims dims{places.size(), width, 1};
+        const std::size_t size = dims.outer * width;
+        const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(dims.outer);
+        const auto labels = dice.integers(dims.outer, width);
+        for (std::size_t r = 0; r < dims.outer; ++r)  // exp(x) without the shift overflows
+            x[r * width + places[r] % width] = S(1000.3);
+        INFO("width " << width);
+        const auto same = [&](std::size_t results, double units, auto call) {
+            const Buffer<S> got(results), want(results);
+            call(fast<S>(), got.data());
+            call(plain<S>(), want.data());
+            CHECK(difference(got, want, units) == "");
+        };
+        const double units = 16 + static_cast<double>(width);
+        const Buffer<S> tops(dims.outer);
+        std::fill(tops.begin(), tops.end(), S(1000.3));
+        same(dims.outer, 0, [&](const Kernels<S>& k, S* y) { k.max(x.data(), y, dims); });
+        same(size, 0, [&](const Kernels<S>& k, S* dx) {
+            k.max_back(dy.data(), x.data(), tops.data(), {dx, Write::set}, dims);
+        });
+        same(size, units, [&](const Kernels<S>& k, S* y) { k.softmax(x.data(), y, dims); });
+        same(size, units, [&](const Kernels<S>& k, S* y) { k.log_softmax(x.data(), y, dims); });
+        same(dims.outer, units, [&](const Kernels<S>& k, S* y) { k.logsumexp(x.data(), y, dims); });
+        // The rows of the fast kernel overflow without scaling, and have the same results.
+        const S scale = std::ldexp(S(1), std::numeric_limits<S>::max_exponent - 12);
+        same(size, 64 + 4 * units, [&](const Kernels<S>& k, S* y) {
+            const bool is_plain = &k == &plain<S>();
+            const Buffer<S> z = x, mean(dims.outer), rstd(dims.outer);
+            for (S& number : z) number *= is_plain ? S(1) : scale;
+            k.layer_norm(z.data(), nullptr, nullptr, S(0), y, mean.data(), rstd.data(), dims.outer, width);
+        });
+        same(size, units, [&](const Kernels<S>& k, S* p) {
+            const Buffer<S> total(1), count(1);
+            k.cross_entropy(x.data(), labels.data(), LabelOptions{-100, 0.1}, p, total.data(), count.data(),
+                            dims.outer, width);
+        });
+    }
+}
+
+TEMPLATE_TEST_CASE("cross_entropy: throws Error with the first label that is not a class", "", float,
+                   double) {
+    using S = TestType;
+    for (const std::size_t rows : std::vector<std::size_t>{3, 4, 40, 1024, 1500}) {
+        Dice dice(static_cast<unsigned>(rows));
+        const auto logits = dice.numbers<S>(rows * 3);
+        const Buffer<S> p(rows * 3), total(1), count(1);
+        for (const std::size_t k : {0u, 1u, 2u, 3u, 4u, 8u, 16u, 31u, 32u, 64u, 127u, 128u, 255u}) {
+            if (k >= rows) break;
+            const auto labels = dice.integers(rows, 3);
+            for (auto& label : labels)
+                if (dice.upto(4) == 0) label = LabelOptions{}.ignore;
+            labels[k + dice.upto(rows - 1 - k)] = -1;
+            labels[k] = 5;
+            CHECK_THROWS_WITH(
+                fast<S>().cross_entropy(logits.data(), labels.data(), LabelOptions{}, p.data(), total.data(),
+                                        count.data(), rows, 3),
+                "[cross_entropy] label 5 in row " + std::to_string(k) + " is not one of the 3 classes");
+        }
+    }
+}
+
 TEMPLATE_TEST_CASE("layer_norm: agrees with the plain loop, forward and backward", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < launches_of(200u); ++seed) {
         Dice dice(seed);
-        const std::size_t rows = dice.upto(7),
-                          width = dice.pick<std::size_t>({1, 2, 3, 8, 15, 16, 17, 64, 65, 257, 1000, 1100});
-        const bool has_gain = dice.coin(), has_bias = dice.coin();
+        const bool in_team = seed < 16;
+        const std::size_t rows = in_team ? 3 : dice.upto(7),
+                          width =
+                              in_team
+                                  ? std::array<std::size_t, 4>{3, 4, 40, 1100}[seed % 4]
+                                  : dice.pick<std::size_t>({1, 2, 3, 8, 15, 16, 17, 64, 65, 257, 1000, 1100});
+        const bool has_gain = in_team ? seed < 8 : dice.coin(), has_bias = dice.coin();
+        // The sum or the squares of very large numbers overflow, so they are scaled, and eps has no effect.
+        const bool is_large = in_team ? seed / 4 % 2 == 1 : width > 1 && dice.upto(3) == 0;
+        const S size = is_large ? std::ldexp(S(1), std::numeric_limits<S>::max_exponent - 2) : S(1),
+                eps = is_large ? S(0) : S(1e-3);
         const Write how = dice.how();
         INFO(dice.text() << ", " << rows << " x " << width << (has_gain ? ", gain" : "")
                          << (has_bias ? ", bias" : "") << ", " << write_names[static_cast<int>(how)]);
@@ -255,14 +337,17 @@ TEMPLATE_TEST_CASE("layer_norm: agrees with the plain loop, forward and backward
         const S *g = has_gain ? gain.data() : nullptr, *b = has_bias ? bias.data() : nullptr;
         const Buffer<S> y(rows * width, dice.upto(3)), want(rows * width), mean(rows), want_mean(rows),
             rstd(rows), want_rstd(rows);
-        fast<S>().layer_norm(x.data(), g, b, S(1e-3), y.data(), mean.data(), rstd.data(), rows, width);
-        plain<S>().layer_norm(x.data(), g, b, S(1e-3), want.data(), want_mean.data(), want_rstd.data(), rows,
+        plain<S>().layer_norm(x.data(), g, b, eps, want.data(), want_mean.data(), want_rstd.data(), rows,
                               width);
+        for (S& number : x) number *= size;
+        for (S& number : want_mean) number *= size;
+        for (S& number : want_rstd) number /= size;
+        fast<S>().layer_norm(x.data(), g, b, S(1e-3), y.data(), mean.data(), rstd.data(), rows, width);
         // rstd, which is 1 / standard deviation, is about 30 for a row of one element.
         const double units = 64 + 4 * static_cast<double>(width);
         CHECK(difference(y, want, units) == "");
-        CHECK(difference(mean, want_mean, units) == "");
-        CHECK(difference(rstd, want_rstd, units) == "");
+        CHECK(difference(mean, want_mean, units, static_cast<double>(size)) == "");
+        CHECK(difference(rstd, want_rstd, units, 1 / static_cast<double>(size)) == "");
 
         const auto dx = dice.destination<S>(rows * width, how), dgain = dice.destination<S>(width, how);
         const Buffer<S> want_dx = dx, want_dgain = dgain;

@@ -24,7 +24,7 @@ class Entries(unittest.TestCase):
         shown = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True, timeout=60)
         selections = defaultdict(list)
         for test in json.loads(shown.stdout)["tests"]:
-            if re.match(r"ptx/(forward|reverse|random)/", test["name"]):  # the same cases on another device
+            if re.match(r"ptx/(bits|forward|reverse|random)/", test["name"]):  # the same cases on another device
                 continue
             words = test["command"]
             at = next((i for i, word in enumerate(words) if Path(word).name in PROGRAMS), None)

@@ -61,13 +61,16 @@ struct Opcode {  // "ld.global.nc.v2.f64" is {"ld", {"global", "nc", "v2"}, "f64
     }
 };
 
-// Returns the number of operands of an arithmetic operation, or 0 for an unknown name.
+// Returns the number of operands of an arithmetic operation, or 0 for an unknown name. The table is never destroyed, because kernels
+// may be decoded while the program ends.
 std::size_t operands_of(const std::string& name) {
-    static const std::unordered_map<std::string, std::size_t> counts{
-        {"mov", 2},  {"cvta", 2}, {"cvt", 2},  {"not", 2}, {"neg", 2}, {"abs", 2},  {"sqrt", 2}, {"rcp", 2},
-        {"clz", 2},  {"add", 3},  {"sub", 3},  {"mul", 3}, {"div", 3}, {"rem", 3},  {"min", 3},  {"max", 3},
-        {"and", 3},  {"or", 3},   {"xor", 3},  {"shl", 3}, {"shr", 3}, {"setp", 3}, {"addc", 3}, {"subc", 3},
-        {"selp", 4}, {"mad", 4},  {"madc", 4}, {"fma", 4}, {"bfi", 5}};
+    using Counts = std::unordered_map<std::string, std::size_t>;
+    static const Counts& counts = *new Counts{
+        {"mov", 2},  {"cvta", 2}, {"cvt", 2},  {"not", 2},      {"neg", 2},  {"abs", 2}, {"sqrt", 2},
+        {"rcp", 2},  {"clz", 2},  {"add", 3},  {"sub", 3},      {"mul", 3},  {"div", 3}, {"rem", 3},
+        {"min", 3},  {"max", 3},  {"and", 3},  {"or", 3},       {"xor", 3},  {"shl", 3}, {"shr", 3},
+        {"setp", 3}, {"addc", 3}, {"subc", 3}, {"copysign", 3}, {"selp", 4}, {"mad", 4}, {"shf", 4},
+        {"madc", 4}, {"fma", 4},  {"bfi", 5}};
     const auto found = counts.find(name);
     return found == counts.end() ? 0 : found->second;
 }

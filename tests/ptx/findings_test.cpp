@@ -1,7 +1,12 @@
 // Tests that the executor finds faults of kernels and names them, and that it rejects PTX that it cannot read.
+#include <fstream>
+#include <iterator>
 #include <numeric>
+#include <regex>
 
 #include "catch.hpp"
+#include "folder.hpp"
+#include "mutants.hpp"
 #include "ptx_testing.hpp"
 
 namespace tally::test {
@@ -65,6 +70,37 @@ TEST_CASE("PTX: a missing barrier is found in every order") {
     CHECK_THAT(finding(exchange("bar.sync 0;\n") + "st.shared.u32 [%r1], %r0;\n"),
                contains("race: a thread "));
     CHECK(finding(exchange("bar.sync 0;\n") + "bar.sync 0;\nst.shared.u32 [%r1], %r0;\n") == "");
+}
+
+TEST_CASE("Mutants: each change is judged, and memory stays as the unchanged kernel left it") {
+    ptx::Program program(kernel(exchange("bar.sync 0;\n")), "test.ptx");
+    ptx::Mutants mutants(program, "all");
+    const ptx::Kernel& unchanged = program.kernel("k");
+    REQUIRE(mutants.has(unchanged));
+    Words in(64);
+    std::iota(in.begin(), in.end(), 10u);
+    std::uint32_t* const out = in_global_memory(Words(64));
+    const void* const pointers[] = {in_global_memory(in), out};
+    std::vector<std::byte> parameters(sizeof pointers);
+    std::memcpy(parameters.data(), pointers, sizeof pointers);
+    std::vector<ptx::Write> written;
+    std::vector<bool> executed(unchanged.code.size());
+    ptx::Machine machine(program, unchanged, 1, 64, parameters, {});
+    machine.record(written);
+    machine.cover(executed);
+    machine.run();
+    mutants.judge({unchanged, 1, 64, parameters, written, machine.steps()}, executed);
+    for (std::uint32_t i = 0; i < 64; ++i) CHECK(out[i] == 10 + (i ^ 1));
+    CHECK(!mutants.has(unchanged));  // a finding has stopped the others
+
+    const Folder folder;
+    mutants.write_report(folder / "report");
+    std::ifstream file(folder / "report");
+    const std::string report((std::istreambuf_iterator<char>(file)), {});
+    CHECK(std::regex_search(report, std::regex("barrier\tk\t\\d+\t\t\\d+\t1\t1\tbar.sync 0;")));
+    CHECK(std::regex_search(report, std::regex("shared\tk\t\\d+\t\t\\d+\t1\t0\tst.shared.u32")));
+    CHECK(std::regex_search(report, std::regex("shared\tk\t\\d+\t\t\\d+\t1\t0\tld.shared.u32")));
+    CHECK_THROWS_WITH(ptx::Mutants(program, "many"), contains("'many'"));
 }
 
 TEST_CASE("PTX: two threads that write one word of global memory are found") {

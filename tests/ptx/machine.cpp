@@ -47,7 +47,8 @@ Machine::Machine(const Program& program, const Kernel& kernel, unsigned blocks, 
       threads_(threads),
       parameters_(std::move(parameters)),
       schedule_(schedule),
-      draw_(schedule.seed + latest_epoch) {
+      draw_(schedule.seed + latest_epoch),
+      most_steps_(most_of_launch) {
     const std::size_t count = kernel.slots.size();
     for (std::size_t ready = kernel.registers.size(); ready < count * threads; ready += count)
         kernel.registers.insert(kernel.registers.end(), kernel.slots.begin(), kernel.slots.end());
@@ -87,6 +88,8 @@ void Machine::begin_block(unsigned block) {
     block_ = block;
     first_ = block * threads_;
     epoch_ = block_epoch_ = ++latest_epoch;
+    if (latest_epoch > 0xF000'0000)
+        throw Unreadable("[ptx] the program has run too many blocks for one process");
     for (Thread& t : thread_) {
         t.r[kernel_.block] = block;
         t.next = 0;
@@ -126,7 +129,10 @@ bool Machine::run_warp(unsigned one) {
             const unsigned lane = schedule_.order == Order::reverse ? count - 1 - k : (k + offset) % count;
             Thread& t = thread_[from + lane];
             if (t.state != Thread::runs) continue;
-            run_thread(t, schedule_.order == Order::random ? draw_() % 64 + 1 : most_of_thread + 1);
+            const std::uint64_t limit = schedule_.order == Order::random
+                                            ? draw_() % 64 + 1
+                                            : std::min(most_of_thread, most_steps_) + 1;
+            executed_ == nullptr ? run_thread<false>(t, limit) : run_thread<true>(t, limit);
             again = true;
         }
         shuffle(one);
@@ -136,12 +142,13 @@ bool Machine::run_warp(unsigned one) {
     return advanced;
 }
 
-void Machine::run_thread(Thread& t, std::uint64_t limit) {
+template <bool covers> void Machine::run_thread(Thread& t, std::uint64_t limit) {
     const Instruction* const code = kernel_.code.data();
     std::uint64_t* const r = t.r;
     std::uint32_t next = t.next;
     const std::uint64_t before = limit;
     for (; limit > 0; --limit) {
+        if constexpr (covers) (*executed_)[next] = true;
         const Instruction& i = code[next++];
         if (i.guard != 0 && ((r[i.guard] & 1) != 0) == i.negated) continue;
         if (i.kind == Kind::plain) [[likely]] {
@@ -168,7 +175,7 @@ void Machine::run_thread(Thread& t, std::uint64_t limit) {
     t.next = next;
     steps_ += before - limit;
     t.steps += before - limit;
-    if (t.steps > most_of_thread || steps_ > most_of_launch) stop(t, code[next], "the kernel does not end");
+    if (t.steps > most_of_thread || steps_ > most_steps_) stop(t, code[next], "the kernel does not end");
 }
 
 // Exchanges values between lanes of which all have reached the same shuffle.

@@ -35,6 +35,12 @@ struct Thread {
     unsigned index = 0;       // in the block
 };
 
+// An access that changed global memory.
+struct Write {
+    std::uint64_t address, before;
+    std::size_t bytes;
+};
+
 // Ends a launch. The message has been recorded.
 struct Stop {};
 
@@ -43,6 +49,11 @@ public:
     Machine(const Program& program, const Kernel& kernel, unsigned blocks, unsigned threads,
             std::vector<std::byte> parameters, Schedule schedule);
 
+    // Adds all changes of global memory to `writes`.
+    void record(std::vector<Write>& writes) { writes_ = &writes; }
+    // Sets an element of `executed` for each instruction that a thread reaches.
+    void cover(std::vector<bool>& executed) { executed_ = &executed; }
+    void set_limit(std::uint64_t steps) { most_steps_ = steps; }  // a longer launch is a finding
     void run();
     const std::vector<std::string>& findings() const { return findings_; }
     bool is_stopped() const { return is_stopped_; }  // by the last finding
@@ -76,7 +87,12 @@ public:
             if (other != Marks::none) [[unlikely]]
                 race(t, i, "global", address, other, use);
         }
-        return reinterpret_cast<std::byte*>(address);
+        auto* const place = reinterpret_cast<std::byte*>(address);
+        if (use == Use::write && writes_ != nullptr) [[unlikely]] {
+            writes_->push_back({address, 0, bytes});
+            std::memcpy(&writes_->back().before, place, bytes);
+        }
+        return place;
     }
     void require_aligned(const Thread& t, const Instruction& i, std::uint64_t address, std::size_t bytes) {
         if (address % bytes != 0) [[unlikely]]
@@ -95,7 +111,7 @@ private:
     void begin_block(unsigned block);
     void run_block();
     bool run_warp(unsigned warp);
-    void run_thread(Thread& t, std::uint64_t limit);
+    template <bool covers> void run_thread(Thread& t, std::uint64_t limit);
     void shuffle(unsigned warp);
     void shuffle_from(unsigned warp, Thread& first);
     void release_barrier();
@@ -123,7 +139,9 @@ private:
     std::vector<Marks> shared_marks_;
     std::vector<bool> local_written_;
     std::uint32_t block_ = 0, first_ = 0, epoch_ = 0, block_epoch_ = 0, launch_epoch_ = 0;
-    std::uint64_t steps_ = 0;
+    std::uint64_t steps_ = 0, most_steps_;
+    std::vector<Write>* writes_ = nullptr;
+    std::vector<bool>* executed_ = nullptr;
 
     std::vector<std::string> findings_;
     bool is_stopped_ = false;

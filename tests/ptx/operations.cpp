@@ -94,6 +94,9 @@ struct Rem {
         return static_cast<T>(a % b);
     }
 };
+struct CopySign {  // the sign of a and the size of b
+    template <class T> static T of(T a, T b) { return std::copysign(b, a); }
+};
 struct Min {
     template <class T> static T of(T a, T b) {
         if constexpr (std::is_floating_point_v<T>)
@@ -163,6 +166,12 @@ template <class T> void fma(Machine&, Thread& t, const Instruction& i) {
 }
 template <class T> void mad_low(Machine&, Thread& t, const Instruction& i) {
     t.r[i.d] = slot<T>(Add::of(Mul::of(value<T>(t.r[i.a]), value<T>(t.r[i.b])), value<T>(t.r[i.c])));
+}
+// Shifts a 64-bit number, whose halves are b and a, and returns its upper (left) or lower (right) half.
+template <bool left, bool clamps> void funnel_shift(Machine&, Thread& t, const Instruction& i) {
+    const std::uint64_t both = t.r[i.b] << 32 | (t.r[i.a] & 0xFFFFFFFF);
+    const auto by = static_cast<std::uint32_t>(t.r[i.c]), n = clamps ? std::min(by, 32u) : by & 31;
+    t.r[i.d] = static_cast<std::uint32_t>(left ? both << n >> 32 : both >> n);
 }
 template <class T> void mul_wide(Machine&, Thread& t, const Instruction& i) {
     t.r[i.d] = slot<Twice<T>>(Twice<T>(value<T>(t.r[i.a])) * value<T>(t.r[i.b]));
@@ -430,12 +439,14 @@ template <class T> void add_bits(Table& table) {
 
 template <class T> void add_floats(Table& table) {
     const std::string type = name_of<T>();
-    table["add.rn." + type] = table["add." + type] = binary<T, Add>;
-    table["sub.rn." + type] = table["sub." + type] = binary<T, Sub>;
-    table["mul.rn." + type] = table["mul." + type] = binary<T, Mul>;
+    // Without .rn, ptxas may contract a product and a sum, so such instructions are not supported.
+    table["add.rn." + type] = binary<T, Add>;
+    table["sub.rn." + type] = binary<T, Sub>;
+    table["mul.rn." + type] = binary<T, Mul>;
     table["div.rn." + type] = binary<T, Div>;
     table["min." + type] = binary<T, Min>;
     table["max." + type] = binary<T, Max>;
+    table["copysign." + type] = binary<T, CopySign>;
     table["fma.rn." + type] = fma<T>;
     table["sqrt.rn." + type] = unary<T, Sqrt>;
     table["rcp.rn." + type] = unary<T, Reciprocal>;
@@ -503,11 +514,15 @@ Table made() {
         for (const char* to : {"", "to."})
             table[std::string("cvta.") + to + space + ".u64"] = copy<std::uint64_t>;
     table["copy"] = copy_parameter;
+    table["shf.l.wrap.b32"] = funnel_shift<true, false>;
+    table["shf.l.clamp.b32"] = funnel_shift<true, true>;
+    table["shf.r.wrap.b32"] = funnel_shift<false, false>;
+    table["shf.r.clamp.b32"] = funnel_shift<false, true>;
     return table;
 }
 
 const Table& table() {
-    static const Table one = made();
+    static const Table& one = *new Table(made());  // never destroyed: kernels may run while the program ends
     return one;
 }
 

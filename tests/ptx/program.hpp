@@ -88,6 +88,7 @@ public:
     const Kernel& kernel(const std::string& mangled);  // throws Unreadable
     std::string words(Source source) const;            // "softmax.hpp:57", or nothing
     const std::vector<Table>& tables() const { return tables_; }
+    const std::map<std::string, Body>& entries() const { return entries_; }  // the kernels
     const Body* function(const std::string& name) const;
     [[noreturn]] void fail(std::size_t line, const std::string& why) const;
 

@@ -7,7 +7,8 @@
 //  - TALLY_PTX_FILE is a file of PTX that replaces the PTX of the object files.
 //  - TALLY_PTX_DUMP is a file to which the module writes its PTX.
 //  - TALLY_PTX_LOG is a file to which the module adds the name of each kernel that has run.
-//  - TALLY_PTX_FINDINGS=ignore ignores races and reads of memory that nothing was written to.
+//  - TALLY_PTX_MUTANTS is "all", or "30:7" for 30 changes of the kernels, chosen with the seed 7, which run in addition.
+//  - TALLY_PTX_REPORT is a file to which the module writes what noticed these changes.
 #include <cblas.h>
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
@@ -30,6 +31,7 @@
 #include "fat_binary.hpp"
 #include "ptx/machine.hpp"
 #include "ptx/memory.hpp"
+#include "ptx/mutants.hpp"
 #include "ptx/program.hpp"
 
 namespace tally::ptx {
@@ -94,6 +96,7 @@ private:
         std::atexit([] {
             Runtime& runtime = one();
             static_cast<void>(runtime.wait());
+            runtime.report_mutants();
             if (!runtime.has_finding_) return;
             std::fflush(nullptr);
             std::_Exit(1);
@@ -106,10 +109,9 @@ private:
         unsigned most_blocks =
             static_cast<unsigned>(std::stoul(environment("TALLY_PTX_BLOCKS", "2147483647")));
         std::string log = environment("TALLY_PTX_LOG", "");
-        bool ignores_findings = environment("TALLY_PTX_FINDINGS", "") == "ignore";
     };
     static const Settings& settings() {
-        static const Settings read;
+        static const Settings& read = *new Settings;  // never destroyed, as the Runtime
         return read;
     }
 
@@ -137,10 +139,23 @@ private:
         }
         if (const std::string file = environment("TALLY_PTX_DUMP", ""); !file.empty())
             std::ofstream(file, std::ios::binary) << text;
-        program_ = std::make_unique<Program>(std::move(text), name);
+        auto made = std::make_unique<Program>(std::move(text), name);
+        if (const std::string chosen = environment("TALLY_PTX_MUTANTS", ""); !chosen.empty())
+            mutants_ = std::make_unique<Mutants>(*made, chosen);
+        program_ = std::move(made);
         for (const Program::Table& table : program_->tables())
             Memory::one().add(reinterpret_cast<std::uint64_t>(table.bytes.data()), table.bytes.size());
         return *program_;
+    }
+
+    void report_mutants() {
+        if (!mutants_) return;
+        try {
+            mutants_->write_report(environment("TALLY_PTX_REPORT", "/dev/stdout"));
+        } catch (const std::exception& error) {
+            std::cerr << error.what() << std::endl;
+            has_finding_ = true;
+        }
     }
 
     void run() {
@@ -152,7 +167,7 @@ private:
             try {
                 why = task();
             } catch (const std::exception& error) {
-                why = std::string("[ptx] ") + error.what();
+                why = error.what();
             }
             if (why.empty()) continue;
             std::cerr << why << std::endl;
@@ -172,6 +187,7 @@ private:
     std::vector<const void*> binaries_;
     std::map<const void*, std::string> names_;
     std::unique_ptr<Program> program_;
+    std::unique_ptr<Mutants> mutants_;
     std::vector<std::function<std::string()>> queue_;
     std::uint64_t queued_ = 0;
     std::string complaint_;
@@ -210,10 +226,18 @@ cudaError_t Runtime::launch(const void* stub, dim3 grid, dim3 block, void** argu
                         kernel.parameters[k].bytes);
         later([this, &kernel, grid, block, parameters = std::move(parameters)] {
             Machine machine(*program_, kernel, grid.x, block.x, parameters, settings().schedule);
+            std::vector<Write> writes;
+            std::vector<bool> executed(kernel.code.size());
+            const bool has_mutants = mutants_ && mutants_->has(kernel);
+            if (has_mutants) {
+                machine.record(writes);
+                machine.cover(executed);
+            }
             machine.run();
             log(kernel, machine);
+            if (has_mutants && machine.findings().empty())
+                mutants_->judge({kernel, grid.x, block.x, parameters, writes, machine.steps()}, executed);
             std::string all;
-            if (settings().ignores_findings && !machine.is_stopped()) return all;
             for (const std::string& one : machine.findings()) all += (all.empty() ? "" : "\n") + one;
             return all;
         });
