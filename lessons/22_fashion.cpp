@@ -12,6 +12,12 @@ static Network new_network() {
     return network;
 }
 
+static Weights weights_of(Module<real>& network) {
+    Weights all;
+    for (const auto& parameter : network.parameters()) all.push_back(parameter.value().to_vector());
+    return all;
+}
+
 LESSON(one_of("micro", "micro-batches of an update of 64", 4, {2, 4, 8, 16})) {
     const int n = setting("micro"), size = 64 / n;
     const double rate = 0.1;

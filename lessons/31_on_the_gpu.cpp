@@ -1,4 +1,4 @@
-// Lesson 31: a GPU computes the same gradients as the CPU, and each operation costs it a launch.
+// Lesson 31: a GPU computes the same gradients as the CPU, each operation costs it a launch, and its threads need barriers.
 #include "on_the_gpu.hpp"
 
 // The gradient of the mean of x w on a device: n micro-batches, each loss divided by `divisor`.
@@ -6,20 +6,6 @@ static std::vector<double> gradient_on(Device device, int n, int divisor) {
     const Tensor x = toy::rows().value().to(device), w = parameter(toy::weights().value().to(device).clone());
     for (const Tensor& micro : split(x, 6 / n)) (mean(matmul(micro, w)) / divisor).backward();
     return values(w.grad());
-}
-
-// The gradient of the mean of X W with respect to W, for random X and W.
-static std::vector<double> product_gradient(Device device, Products by, int rows, int inputs, int outputs) {
-    const Products chosen = products();
-    set_products(by);
-    const Tensor X =
-        uniform<real>({rows, inputs}, -1, 1, {.seed = options().seed, .stream = 1}).value().to(device);
-    const Tensor W = parameter(
-        uniform<real>({inputs, outputs}, -1, 1, {.seed = options().seed, .stream = 2}).value().to(device));
-    const Tensor product = matmul(X, W);
-    mean(product * product).backward();
-    set_products(chosen);
-    return values(W.grad());
 }
 
 LESSON_ON("cuda", equal_micro_batches({2, 3, 6})) {
@@ -31,18 +17,10 @@ LESSON_ON("cuda", equal_micro_batches({2, 3, 6})) {
     code(2);
     const Array<real> there = rows.to(Device::cuda);
     const Array<real> back = there.to(Device::cpu);
-    auto places = table({"", "is stored on"});
-    places.row("rows", to_string(rows.device()));
-    places.row("there", to_string(there.device()));
-    places.row("back", to_string(back.device()));
+    show("there is stored on", to_string(there.device()), "back is stored on", to_string(back.device()));
     check_equal("to the GPU and back: the same bits", back, rows);
-    std::string refusal;
-    try {
-        void(matmul<real>(there, toy::weights().value().to(Device::cpu)));
-    } catch (const Error& error) {
-        refusal = error.what();
-    }
-    check("two devices in one product: the error names both",
+    const std::string refusal = message_of([&] { void(Tensor(there) + Tensor(rows)); });
+    check("two devices in one sum: the error names both",
           refusal.find("cuda") != refusal.npos && refusal.find("cpu") != refusal.npos, refusal);
 
     step("We repeat lessons 4 to 7 on both devices. Micro-batches: {}, rows in each: {}.", n, each);
@@ -117,4 +95,25 @@ LESSON_ON("cuda", equal_micro_batches({2, 3, 6})) {
                     double(count) / e->seconds, e->waits);
     check_close("cuda has the CPU's weights", furthest(on_gpu.weights, here.weights), 0.0,
                 bound_of_training((count + 63) / 64, here.weights, furthest(first, start)));
+
+    step("A kernel computes the loss of the toy. Two threads each compute the loss of a row, three times.");
+    show_lines("add_micro_batches.cu", {3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14});
+
+    ask("race");
+    const std::string kernel = text_of("add_micro_batches.ptx");
+    const std::string changed = without_last(kernel, "bar.sync");  // line 12
+    const Execution with_a = execute(kernel, "forward"), with_b = execute(kernel, "reverse");
+    const Execution a = execute(changed, "forward"), b = execute(changed, "reverse");
+    show_losses(with_a, with_b, a, b);
+    const std::vector<double> row = values(matmul(toy::rows(), toy::weights()));
+    const double right = std::accumulate(row.begin(), row.end(), 0.0) / 6;
+    const double lost = right + (row[5] - row[1]) / 6, bound = toy::bound(9)[0];
+    check_close("with line 12: the mean of X w", {with_a.loss, with_b.loss}, {right, right}, bound);
+    check_close("without it: B loses row 1, and row 5 counts twice", {a.loss, b.loss}, {right, lost}, bound);
+
+    step("In a race, two threads access the same byte, one writes it, and no barrier is in between.");
+    const bool clean = with_a.finding.empty() && with_b.finding.empty();
+    check("no race with line 12, and a race in A and in B without it", clean && is_race(a) && is_race(b));
+    note("A: {}", a.finding);
+    note("B: {}", b.finding);
 }

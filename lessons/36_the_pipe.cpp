@@ -1,6 +1,15 @@
 // Lesson 36: each process computes one stage of a model, and micro-batches shorten the time that stages wait.
 #include "stages.hpp"
 
+static Tensor number_of_items(int items) {
+    return Tensor(Array<real>({}, {real(items)}).to(options().device));
+}
+static void divide_gradient(const Tensor& W, int divisor) {
+    const Array<real> quotient = (constant(W.grad()) / double(divisor)).value();
+    W.zero_grad();
+    W.backward(quotient);  // adds to the empty gradient
+}
+
 // Runs 3 m micro-batches in three runs of the pipe.
 static void three_runs(ProcessGroup& here, const Tensor& W, int m, const auto& after_each_run) {
     Pipe<real> pipe = pipe_of(here, W, Order::gpipe);

@@ -48,12 +48,6 @@ inline std::string text(const char* format, auto... numbers) {
 
 using Weights = std::vector<std::vector<real>>;
 
-inline Weights weights_of(tally::Module<real>& network) {
-    Weights all;
-    for (const auto& parameter : network.parameters()) all.push_back(parameter.value().to_vector());
-    return all;
-}
-
 // Returns the largest distance of a weight in `a` from the same weight in `b`.
 inline double distance(const Weights& a, const Weights& b) {
     double largest = 0;

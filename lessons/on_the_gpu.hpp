@@ -1,17 +1,49 @@
-// Measurements of lesson 31: one product, and one epoch of lesson 22's network, on either device.
+// Measurements of lesson 31: one product, and one epoch of lesson 22's network, on either device; and its kernel.
 #pragma once
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
 #include <limits>
+#include <numeric>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "course/data/fashion.hpp"
 #include "course/kit/toy.hpp"
+#include "execute.hpp"
 #include "tally/device/backend.hpp"
 #include "tally/train.hpp"
 
 namespace {
+// Returns the message of the Error that a call throws.
+inline std::string message_of(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+// The gradient of the mean of X W with respect to W, for random X and W.
+inline std::vector<double> product_gradient(Device device, Products by, int rows, int inputs, int outputs) {
+    const Products chosen = products();
+    set_products(by);
+    const Tensor X =
+        uniform<real>({rows, inputs}, -1, 1, {.seed = options().seed, .stream = 1}).value().to(device);
+    const Tensor W = parameter(
+        uniform<real>({inputs, outputs}, -1, 1, {.seed = options().seed, .stream = 2}).value().to(device));
+    const Tensor product = matmul(X, W);
+    mean(product * product).backward();
+    set_products(chosen);
+    return values(W.grad());
+}
+
 struct Microseconds {
     double queued, done;
 };
@@ -87,5 +119,63 @@ inline double bound_of_training(std::int64_t updates, const std::vector<double>&
                                 double first_update) {
     const double largest = furthest(weights, std::vector<double>(weights.size()));
     return 6 * std::sqrt(2.0 / 3 * double(updates)) * roundings(1) * largest + first_update / 16;
+}
+
+// Returns the text of a file in this folder.
+inline std::string text_of(const std::string& name) {
+    const std::filesystem::path built(__FILE__), here = built.parent_path().filename();
+    std::ifstream file(built.parent_path() / name);
+    if (!file) file.open(here / name);  // if the lesson was built elsewhere, but runs in the repository
+    if (!file) throw Error("[text_of] cannot read lessons/" + name);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Shows lines of a file in this folder, without the margin of four spaces.
+inline void show_lines(const std::string& name, std::initializer_list<int> numbers) {
+    std::istringstream text(text_of(name));
+    std::vector<std::string> lines{""};  // the first line has the number 1
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    auto shown = table({"", name});
+    for (const int number : numbers)
+        shown.row(std::to_string(number), lines[static_cast<std::size_t>(number)].substr(4));
+}
+
+// Makes a comment of the last line that contains the instruction.
+inline std::string without_last(std::string ptx, const std::string& instruction) {
+    return ptx.replace(ptx.rfind(instruction), 0, "// ");
+}
+
+struct Execution {
+    double loss;
+    std::string finding;  // empty if there is none
+};
+
+// Whether the executor found a race in line 11, where both threads read.
+inline bool is_race(const Execution& one) {
+    return one.finding.find(": race: ") != one.finding.npos &&
+           one.finding.find("add_micro_batches.cu:11") != one.finding.npos;
+}
+
+inline void show_losses(const Execution& with_a, const Execution& with_b, const Execution& a,
+                        const Execution& b) {
+    auto orders = table({"", "loss with line 12", "loss without it"});
+    orders.row("A  thread 0 first", with_a.loss, a.loss);
+    orders.row("B  thread 1 first", with_b.loss, b.loss);
+}
+
+// Executes the kernel add_micro_batches for the toy on the CPU. Each thread runs up to the next barrier, and in
+// "forward" order thread 0 runs first.
+inline Execution execute(const std::string& kernel, const std::string& order) {
+    const auto pointer = [](const Tensor& t) {
+        const std::vector<double> numbers = values(t);
+        return ptx::in_global_memory(std::vector<float>(numbers.begin(), numbers.end()));
+    };
+    float* const loss = ptx::in_global_memory(std::vector<float>(1));
+    const std::vector<std::string> findings =
+        ptx::execute(kernel, {.kernel = "add_micro_batches",
+                              .threads = 2,
+                              .pointers = {pointer(toy::rows()), pointer(toy::weights()), loss},
+                              .order = order});
+    return {*loss, findings.empty() ? "" : findings.front()};
 }
 }  // namespace

@@ -21,9 +21,6 @@ inline Array<real> matrix(int number) {
 inline Tensor layer(int number) { return parameter(matrix(number)); }
 inline Array<real> micro_batch(int k) { return matrix(100 + k); }  // 16 items of 16 numbers
 inline Tensor loss(const Tensor& h, int) { return sum(h * h) / 2; }
-inline Tensor number_of_items(int items) {
-    return Tensor(Array<real>({}, {real(items)}).to(options().device));
-}
 
 inline Pipe<real>::Stage stage(const Tensor& W) {
     return [W](const Tensor& h, int) { return tanh(matmul(h, W)); };
@@ -60,12 +57,6 @@ inline std::vector<double> joined(const std::vector<std::vector<real>>& stages) 
     std::vector<double> all;
     for (const std::vector<real>& one : stages) all.insert(all.end(), one.begin(), one.end());
     return all;
-}
-
-inline void divide_gradient(const Tensor& W, int divisor) {
-    const Array<real> quotient = (constant(W.grad()) / double(divisor)).value();
-    W.zero_grad();
-    W.backward(quotient);  // adds to the empty gradient
 }
 
 inline double distance(const std::vector<real>& a, const std::vector<real>& b) {

@@ -1,4 +1,4 @@
-// Defines the published program of lesson 10, and two plans: one measures the weights of rows, one fits data.
+// Defines the published program of lesson 10, and a plan that fits data.
 #pragma once
 
 #include <functional>
@@ -35,13 +35,6 @@ static Trained by_listing(const Plan& plan) {
         trained.after.push_back(values(w));
     }
     return trained;
-}
-
-// Row i has the loss w_i. Two epochs of SGD with the rate 1, from w = 0, end at minus the weight of row i.
-static Plan plan_of_rows(std::int64_t count) {
-    return {count, 1, count, 2, 1, [](const Items& micro, const Tensor& w) {
-                return Loss(slice(w, 0, micro[0], micro[0] + micro.count()));
-            }};
 }
 
 // Item i has three numbers between -2 and 2. Its target is their product with (1, -2, 3), plus an error.

@@ -6,7 +6,7 @@ export const stepsOf = (lesson) => titleOf(lesson)?.steps ?? 1;
 export const questionsOf = (lesson) => lesson.events.filter((event) => event.event === "prediction");
 export const ruleOf = (lesson) => lesson.events.find((event) => event.rule)?.rule ?? "";
 
-// Some lessons need a GPU or several processes. Their events have only a title and an end with the reason.
+// Some lessons need several processes. If they could not be recorded, their events have only a title and an end with the reason.
 export const isRecorded = (lesson) => lesson.events.some((event) => event.event === "sentence" || event.event === "prediction");
 export const whyMissing = (lesson) => lesson.events.find((event) => event.event === "end")?.detail ?? "";
 export const nextOf = (lessons, lesson) => lessons.find((one) => one.number > lesson.number && isRecorded(one)) ?? null;

@@ -110,6 +110,19 @@ TEST_CASE("PTX: two threads that write one word of global memory are found") {
     CHECK_THAT(finding("ld.global.u32 %r3, [%rd1];\nst.global.u32 [%rd3], %r3;\n"), contains("race"));
     CHECK(finding("and.b32 %r3, %r0, 1;\nsetp.eq.u32 %p0, %r0, 0;\n@%p0 st.global.u32 [%rd1], %r0;\nbar.sync "
                   "0;\nld.global.u32 %r4, [%rd1];\n") == "");
+    // All threads read a word, and then one of them writes it.
+    CHECK_THAT(
+        finding("ld.global.u32 %r3, [%rd1];\nsetp.eq.u32 %p0, %r0, 5;\n@%p0 st.global.u32 [%rd1], %r3;\n"),
+        contains("race: a thread writes global memory that thread 0 accessed"));
+    // Thread 0, the first reader, writes it after the others have read.
+    const std::string all_read = "ld.global.u32 %r3, [%rd1];\nshfl.sync.idx.b32 %r4|%p1, %r3, 0, 31, -1;\n";
+    CHECK_THAT(
+        finding(all_read + "setp.eq.u32 %p0, %r0, 0;\n@%p0 st.global.u32 [%rd1], %r3;\n", "forward", 1, 32),
+        contains("memory that other threads accessed"));
+    CHECK(
+        finding(
+            "setp.eq.u32 %p0, %r0, 5;\n@%p0 ld.global.u32 %r3, [%rd1];\n@%p0 st.global.u32 [%rd1], %r3;\n") ==
+        "");
     // Four threads write the bytes of one word.
     CHECK(finding("cvt.u64.u32 %rd5, %r0;\nadd.u64 %rd6, %rd1, %rd5;\nst.global.u8 [%rd6], %r0;\n") == "");
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "ptx/program.hpp"
+#include "program.hpp"
 
 namespace tally::ptx {
 

@@ -14,6 +14,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,10 +30,10 @@
 #include <vector>
 
 #include "fat_binary.hpp"
-#include "ptx/machine.hpp"
-#include "ptx/memory.hpp"
-#include "ptx/mutants.hpp"
-#include "ptx/program.hpp"
+#include "machine.hpp"
+#include "memory.hpp"
+#include "mutants.hpp"
+#include "program.hpp"
 
 namespace tally::ptx {
 
@@ -41,6 +42,14 @@ namespace {
 std::string environment(const char* name, const char* otherwise) {
     const char* const value = std::getenv(name);
     return value != nullptr ? value : otherwise;
+}
+
+unsigned blocks_from(const std::string& words) {
+    unsigned blocks = 0;
+    const auto [end, error] = std::from_chars(words.data(), words.data() + words.size(), blocks);
+    if (error != std::errc() || *end != '\0' || blocks == 0)
+        throw Unreadable("[ptx] TALLY_PTX_BLOCKS is '" + words + "'; it must be a number from 1 on");
+    return blocks;
 }
 
 class Runtime {
@@ -106,8 +115,7 @@ private:
     // Reads the environment at the first launch, because an exception cannot leave the loading of a module.
     struct Settings {
         Schedule schedule = Schedule::from(environment("TALLY_PTX_ORDER", "forward"));
-        unsigned most_blocks =
-            static_cast<unsigned>(std::stoul(environment("TALLY_PTX_BLOCKS", "2147483647")));
+        unsigned most_blocks = blocks_from(environment("TALLY_PTX_BLOCKS", "2147483647"));
         std::string log = environment("TALLY_PTX_LOG", "");
     };
     static const Settings& settings() {

@@ -18,7 +18,7 @@ double noise_scale(const std::vector<Norms>& windows, int b, int n) {
 }
 }  // namespace right
 
-#include "26_noise_scale.mistakes.hpp"
+#include "27_noise_scale.mistakes.hpp"
 
 // A window of items whose numbers are spread evenly from c - 1 to c + 1: each has the variance 1/3.
 Norms drawn(exercise::AnswerTest& look, int b, int n, double c, std::size_t numbers) {

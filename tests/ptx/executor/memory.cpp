@@ -3,7 +3,6 @@
 
 #include <sys/mman.h>
 
-#include <cstdlib>
 #include <new>
 #include <stdexcept>
 
@@ -29,13 +28,14 @@ Memory& Memory::one() {
     return *made;
 }
 
-Memory::Memory()
-    : base_(static_cast<std::byte*>(
-          mmap(nullptr, region, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
-    if (base_ == MAP_FAILED) throw std::runtime_error("[ptx] no address space for the memory of a device");
-}
-
 void* Memory::allocate(std::size_t bytes) {
+    if (base_ == nullptr) {
+        void* const place =
+            mmap(nullptr, region, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (place == MAP_FAILED)
+            throw std::runtime_error("[ptx] no address space for the memory of a device");
+        base_ = static_cast<std::byte*>(place);
+    }
     // At least one page without memory follows each allocation.
     const std::size_t pages = (bytes + page - 1) / page * page + page;
     if (bytes > capacity - live_ || pages > region - used_) return nullptr;
@@ -47,8 +47,10 @@ void* Memory::allocate(std::size_t bytes) {
 }
 
 void* Memory::pinned(std::size_t bytes) {
-    void* const data = std::aligned_alloc(page, (bytes + page - 1) / page * page);
-    if (data != nullptr) add(reinterpret_cast<std::uint64_t>(data), bytes);
+    // Not by malloc, because a kernel's addresses must be above first_global.
+    void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) return nullptr;
+    add(reinterpret_cast<std::uint64_t>(data), bytes);
     return data;
 }
 
@@ -70,7 +72,7 @@ std::string Memory::free(void* data) {
 
 bool Memory::owns(const void* data) const {
     const auto* const byte = static_cast<const std::byte*>(data);
-    return byte >= base_ && byte < base_ + region;
+    return base_ != nullptr && byte >= base_ && byte < base_ + region;
 }
 
 void Memory::open() { mprotect(base_, used_, PROT_READ | PROT_WRITE); }

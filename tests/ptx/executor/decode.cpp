@@ -316,9 +316,9 @@ private:
         return value;
     }
 
-    Instruction& add(Instruction made, std::string_view text, std::size_t line) {
-        made.line = static_cast<std::uint32_t>(line);
+    Instruction& add(const Instruction& made, std::string_view text, std::size_t line) {
         kernel_.code.push_back(made);
+        kernel_.code.back().line = static_cast<std::uint32_t>(line);
         kernel_.text.emplace_back(text);
         kernel_.source.push_back(source_);
         return kernel_.code.back();
@@ -439,7 +439,7 @@ private:
     }
 
     // Reads "(retval0), name, (param0)": copies the arguments, jumps, and copies the result. No function calls itself.
-    void read_call(Instruction made, std::vector<std::string_view> operands, std::string_view whole,
+    void read_call(Instruction& made, std::vector<std::string_view> operands, std::string_view whole,
                    std::size_t line) {
         std::string_view result;
         if (!operands.empty() && operands[0][0] == '(') {

@@ -1,4 +1,4 @@
-// The memory of the executed device: allocations, and marks of the threads that accessed each byte.
+// The memory of the executed device: allocations, and marks of the threads that accessed each unit of memory.
 #pragma once
 
 #include <cstdint>
@@ -9,41 +9,45 @@
 
 namespace tally::ptx {
 
-// The moment of an access. Epochs count the barriers, and also the starts of blocks and launches. Blocks run one
-// after the other, so epochs from `block` on belong to the block that runs, and those from `launch` on to the launch.
+// The thread and the time of an access. The epoch increases at each barrier and at each start of a block or launch.
+// `block` and `launch` are the epochs in which the current block and the current launch began.
 struct Access {
     std::uint32_t thread, epoch, block, launch;
 };
 
-// The threads that wrote and read a unit of memory last.
+// The last writer of a unit of memory, and the readers of an epoch.
 struct Marks {
-    static constexpr std::uint32_t none = ~0u, several = ~0u - 1;
+    static constexpr std::uint32_t none = ~0u, several = ~0u - 1, others_too = 1u << 31;
 
-    std::uint32_t writer = 0, write_epoch = 0, reader = 0, read_epoch = 0;
+    std::uint32_t writer = 0, write_epoch = 0;
+    // The first reader of an epoch; others_too is set if another thread has read as well.
+    std::uint32_t reader = 0, read_epoch = 0;
 
     bool is_written_in_block(const Access& now) const { return write_epoch >= now.block; }
 
-    // Return the thread of an access that no barrier separates from the access `now`, or `none`.
+    // Return the thread of an access that no barrier separates from the access `now`; `several` if it is one of the
+    // other readers, or `none`.
     std::uint32_t read(const Access& now) {
-        const std::uint32_t other = unordered(writer, write_epoch, now);
         if (read_epoch < now.launch || (read_epoch >= now.block && read_epoch < now.epoch))
             reader = now.thread, read_epoch = now.epoch;
         else if (reader != now.thread && read_epoch == now.epoch)
-            reader = several;
-        return other;  // a thread of an earlier block stays the reader, because no barrier separates it from threads of later blocks
+            reader |= others_too;
+        // A thread of an earlier block stays the reader, because no barrier separates it from threads of later blocks.
+        return is_ordered(write_epoch, now) || writer == now.thread ? none : writer;
     }
     std::uint32_t write(const Access& now) {
-        std::uint32_t other = unordered(writer, write_epoch, now);
-        if (other == none) other = unordered(reader, read_epoch, now);
+        std::uint32_t other = none;
+        if (!is_ordered(write_epoch, now) && writer != now.thread)
+            other = writer;
+        else if (!is_ordered(read_epoch, now) && reader != now.thread)
+            other = (reader & ~others_too) == now.thread ? several : reader & ~others_too;
         writer = now.thread, write_epoch = now.epoch;
         return other;
     }
 
 private:
-    static std::uint32_t unordered(std::uint32_t thread, std::uint32_t epoch, const Access& now) {
-        const bool is_ordered =
-            epoch < now.launch || (epoch >= now.block && epoch < now.epoch) || thread == now.thread;
-        return is_ordered ? none : thread;
+    static bool is_ordered(std::uint32_t epoch, const Access& now) {
+        return epoch < now.launch || (epoch >= now.block && epoch < now.epoch);
     }
 };
 
@@ -78,9 +82,7 @@ public:
     std::string complaint(const void* data, std::size_t bytes);
 
 private:
-    Memory();
-
-    std::byte* base_;
+    std::byte* base_ = nullptr;  // reserved by the first allocation
     std::size_t used_ = 0, live_ = 0;
     std::map<std::uint64_t, std::unique_ptr<Allocation>> allocations_;
 };

@@ -22,7 +22,7 @@ std::vector<double> gradient_of_all(const Share& sum, int ranks) {
 }
 }  // namespace right
 
-#include "27_one_denominator.mistakes.hpp"
+#include "28_one_denominator.mistakes.hpp"
 
 // The sizes of the micro-batches of each rank.
 using Dealt = std::vector<std::vector<int>>;

@@ -331,10 +331,14 @@ void Machine::note(const Thread& t, const Instruction& i, const std::string& wha
     if (!noted_.emplace(what.substr(0, 40), i.line).second || findings_.size() >= most_findings) return;
     const auto at = static_cast<std::size_t>(&i - kernel_.code.data());
     const std::string source = program_.words(kernel_.source[at]);
+    std::string text = kernel_.text[at];
+    std::replace(text.begin(), text.end(), '\t', ' ');
+    const auto both_blank = [](char a, char b) { return a == ' ' && b == ' '; };
+    text.erase(std::unique(text.begin(), text.end(), both_blank), text.end());
     findings_.push_back("[ptx] " + readable(kernel_.name) + ": " + what + " (block " +
                         std::to_string(block_) + ", thread " + std::to_string(t.index) + ", line " +
                         std::to_string(i.line) + " of the PTX" + (source.empty() ? "" : ", " + source) +
-                        ": " + kernel_.text[at] + ")");
+                        ": " + text + ")");
 }
 
 void Machine::stop(const Thread& t, const Instruction& i, const std::string& what) {
@@ -370,7 +374,7 @@ void Machine::race(const Thread& t, const Instruction& i, const char* space, std
         (found ? " of an allocation of " + std::to_string(found->bytes) + " bytes" : "");
     note(t, i,
          std::string("race: a thread ") + (use == Use::write ? "writes " : "reads ") + space +
-             " memory that " + other_thread + " accessed" +
+             " memory that " + other_thread + (use == Use::write ? " accessed" : " wrote") +
              (same_block ? ", without a barrier in between" : "") + "; " + place);
 }
 

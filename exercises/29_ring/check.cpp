@@ -15,7 +15,7 @@ Send send(int rank, int round, int ranks) {
 }
 }  // namespace right
 
-#include "28_ring.mistakes.hpp"
+#include "29_ring.mistakes.hpp"
 
 void examine(exercise::AnswerTest& look, const Functions& yours) {
     for (const int ranks : {4, 2, 3, 8, 1}) {

@@ -22,7 +22,7 @@ std::vector<Work> schedule(int stage, int stages, int micros) {
 }
 }  // namespace right
 
-#include "29_a_pipe.mistakes.hpp"
+#include "30_a_pipe.mistakes.hpp"
 
 void examine(exercise::AnswerTest& look, const Functions& yours) {
     for (const auto& [stages, micros] : {std::pair{4, 8}, {4, 4}, {2, 6}, {3, 12}, {4, 2}, {1, 3}}) {

@@ -22,7 +22,7 @@ std::vector<Piece> schedule(int stage, int stages, int micros) {
 }
 }  // namespace right
 
-#include "30_later_weights.mistakes.hpp"
+#include "31_later_weights.mistakes.hpp"
 
 // Compares with the closed forms of ZB-H1, where F, B and W take equally long (Qi et al. 2023, arXiv 2401.10241).
 void look_at(exercise::AnswerTest& look, const Functions& yours, int stages, int micros) {
