@@ -75,13 +75,13 @@ struct BlockTeam {
     }
 };
 
-template <class Body> __global__ void __launch_bounds__(block)
-    run_each(std::size_t n, const __grid_constant__ Body body) {
+// Kernels have no __launch_bounds__, because ptxas then spills registers of some kernels (tests/ptx/targets).
+template <class Body> __global__ void run_each(std::size_t n, const __grid_constant__ Body body) {
     for (std::size_t i = blockIdx.x * block + threadIdx.x; i < n; i += gridDim.x * block) body(i);
 }
 
-template <std::size_t lanes, class Body> __global__ void __launch_bounds__(block)
-    run_teams(std::size_t count, const __grid_constant__ Body body) {
+template <std::size_t lanes, class Body>
+__global__ void run_teams(std::size_t count, const __grid_constant__ Body body) {
     constexpr std::size_t together = block / lanes;  // teams in a block
     const std::size_t first = blockIdx.x * together + threadIdx.x / lanes;
     for (std::size_t i = first; i < count; i += gridDim.x * together) {
