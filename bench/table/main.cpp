@@ -67,6 +67,7 @@ int run(const Options& o) {
     std::filesystem::create_directories(o.folder);
     if (!o.frameworks.empty()) use_frameworks(o.frameworks);
     Report report{this_machine(o.effort), {}, {}};
+    std::fputs(in_words(report.machine).c_str(), stdout);
     const auto asked = [&](const std::string& name) { return name.find(o.only) != std::string::npos; };
     for (const auto& group :
          {teaching_rows(), network_rows(), product_rows(), loss_rows(), elementwise_rows(), memory_rows()})

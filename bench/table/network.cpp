@@ -7,6 +7,7 @@
 #include "bench/table/libtorch.hpp"
 #include "bench/table/network_floor.hpp"
 #include "bench/table/rows.hpp"
+#include "bench/table/vectors.hpp"
 #include "course/data/fashion.hpp"
 #include "tally/tally.hpp"
 #include "tally/train.hpp"
@@ -198,14 +199,14 @@ std::vector<Planned> network_rows() {
                             return row;
                         },
                         true};
-    return {planned(64, 1, {floor(1.04), promise, faster(1, jax)},
+    return {planned(64, 1, {floor(by_vectors(1.04, 1.02)), promise, faster(1, jax)},
                     {floor(1.01), free_promise, faster(1.15, jax)}),
-            planned(16, 1, {floor(1.06), promise, faster(1.1, jax)},
+            planned(16, 1, {floor(by_vectors(1.06, 1.02)), promise, faster(1.1, jax)},
                     {floor(1), free_promise, faster(1.3), faster(1.3, jax)}),
             planned(4, 1, {}, {}),
             planned(1, 1, {faster(2.4), faster(1.5, jax)}, {faster(3.5), faster(2, jax)}),
-            planned(64, 2, {floor(1.1), faster(1, jax)}, {floor(1), faster(1.2, jax)}),
-            planned(16, 2, {floor(1.1), faster(1, jax)}, {floor(1), faster(1.2, jax)}),
+            planned(64, 2, {floor(by_vectors(1.1, 1.05)), faster(1, jax)}, {floor(1), faster(1.2, jax)}),
+            planned(16, 2, {floor(by_vectors(1.1, 1.05)), faster(1, jax)}, {floor(1), faster(1.2, jax)}),
             planned(1, 2, {floor(1.1)}, {floor(1)}),
             epoch};
 }

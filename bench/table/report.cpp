@@ -14,6 +14,7 @@
 #include "bench/table/libtorch.hpp"
 #include "bench/table/openblas.hpp"
 #include "bench/table/rows.hpp"
+#include "bench/table/vectors.hpp"
 #include "tally/base/text.hpp"
 #include "tally/tools/svg.hpp"
 
@@ -76,9 +77,9 @@ std::string words(const Machine& m) {
     std::string peers;
     for (const auto& [name, here] : m.peers)
         peers += (peers.empty() ? "" : ", ") + name + (here ? "" : " (absent)");
-    return m.date + ", " + m.processor + ", " + std::to_string(m.cores) + " cores, load " +
-           detail::with_decimals(m.load, 1) + ", " + m.compiler + " " + m.flags + ", commit " + m.commit +
-           ". " + m.openblas + ". Peers: " + peers + "." +
+    return m.date + ", " + m.processor + ", compiled for " + m.vectors + ", " + std::to_string(m.cores) +
+           " cores, load " + detail::with_decimals(m.load, 1) + ", " + m.compiler + " " + m.flags +
+           ", commit " + m.commit + ". " + m.openblas + ". Peers: " + peers + "." +
            (m.processor_time ? " CPU time for rows with one thread, elapsed time for others." : "");
 }
 
@@ -143,6 +144,14 @@ nlohmann::ordered_json sweep_json(const Sweep& sweep) {
 
 }  // namespace
 
+extern const Vectors compiled_vectors;  // read by require_vectors.cpp, which is compiled for every processor
+const Vectors compiled_vectors = vectors;
+
+std::string in_words(const Machine& m) {
+    return m.processor + ", compiled for " + m.vectors +
+           (vectors == Vectors::none ? ": the goals are those for AVX-512" : "") + "\n";
+}
+
 Machine this_machine(const Effort& effort) {
     Machine m;
     char date[32];
@@ -150,6 +159,7 @@ Machine this_machine(const Effort& effort) {
     std::strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", std::gmtime(&now));
     m.date = date;
     m.processor = line_after("/proc/cpuinfo", "model name");
+    m.vectors = name_of(vectors);
 #ifdef __clang__
     m.compiler = "clang " __clang_version__;
 #else
@@ -230,6 +240,7 @@ std::string json(const Report& report) {
                                 {"machine",
                                  {{"date", m.date},
                                   {"processor", m.processor},
+                                  {"vectors", m.vectors},
                                   {"cores", m.cores},
                                   {"load", m.load},
                                   {"compiler", m.compiler},

@@ -11,13 +11,14 @@
 namespace tally::bench {
 
 struct Machine {
-    std::string date, processor, compiler, flags, commit, openblas;
+    std::string date, processor, vectors, compiler, flags, commit, openblas;
     unsigned cores;
     double load;                                      // load average of the minute before the start
     std::vector<std::pair<std::string, bool>> peers;  // names, and whether they are installed
     bool processor_time;                              // Effort::processor
 };
 Machine this_machine(const Effort& effort);
+std::string in_words(const Machine& machine);  // the processor and its vector instructions
 
 struct Report {
     Machine machine;
@@ -29,7 +30,7 @@ std::string text(const Result& row);  // a few lines
 std::string won_and_lost(
     const std::vector<Result>& rows);  // one line for each peer: rows in which tally is faster or slower
 std::string markdown(const Report& report);
-// {"v": 1, "machine": {date, processor, cores, load, compiler, flags, commit, openblas, processor_time,
+// {"v": 1, "machine": {date, processor, vectors, cores, load, compiler, flags, commit, openblas, processor_time,
 //  peers: {name: here}},
 //  "rows": [{name, title, note, threads, rounds,
 //            sides: [{name, role: tally | floor | peer, median_ns, minimum_ns, tally_over_it, mebibytes |

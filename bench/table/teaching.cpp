@@ -239,8 +239,8 @@ std::vector<Planned> teaching_rows() {
     return {{"toy",
              [] {
                  Row row = toy_row("toy", "the toy: mean(X w), X 6x3, forward + backward", Toy::rows);
-                 row.must = {{Goal::faster, 100, libtorch}};
-                 row.aims = {{Goal::faster, 200, libtorch}};
+                 row.must = {{Goal::faster, 100, libtorch}, {Goal::at_most, 4.8, tape}};
+                 row.aims = {{Goal::faster, 200, libtorch}, {Goal::at_most, 4, tape}};
                  return row;
              }},
             {"toy-in-three",

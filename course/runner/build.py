@@ -294,8 +294,7 @@ def test(args):
 
 
 def bench(args):
-    folder, words, only, peers = str(ROOT / "build/bench"), [], "", []
-    args = list(args)
+    folder, words, only, peers, args = str(ROOT / "build/bench"), [], "", [], list(args)
     while args:
         word = args.pop(0)
         if word in ("--only", "--peers", "-o") and not args:
@@ -313,8 +312,9 @@ def bench(args):
     if peers and not Path(peers[1], "pyvenv.cfg").is_file():
         raise Problem(f"bench: {peers[1]} was not made by tools/bench-peers, which installs JAX and PyTorch", Exit.usage)
     build = ROOT / "build/bench"
-    off = [f"-DTALLY_{part}=OFF" for part in ("CUDA", "COURSE", "EXAMPLES", "TESTS")]
-    targets(["bench_table"], "the benchmarks", build, ["-DTALLY_BENCH=ON", *off], again=True, duration="4 minutes")
+    options = ["-DTALLY_BENCH=ON", *(f"-DTALLY_{part}=OFF" for part in ("CUDA", "COURSE", "EXAMPLES", "TESTS"))]
+    options += [f"-DTALLY_ARCH={os.environ['TALLY_ARCH']}"] if os.environ.get("TALLY_ARCH") else []
+    targets(["bench_table"], "the benchmarks", build, options, again=True, duration="4 minutes")
     commit = ""
     with contextlib.suppress(OSError, subprocess.CalledProcessError):  # without git, or not in a clone
         commit = subprocess.check_output(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], text=True, stderr=subprocess.DEVNULL)

@@ -217,6 +217,8 @@ class FirstContact(Faked):
         options = " ".join(f"-DTALLY_{name}" for name in ("BENCH=ON", "CUDA=OFF", "COURSE=OFF", "EXAMPLES=OFF", "TESTS=OFF"))
         self.assertEqual(self.calls("cmake"), [f"cmake -G Ninja --preset release -B {self.tree}/build/bench {options}"])
         self.assertFalse((self.tree / "build/release").exists())
+        self.assertGood(self.learn("bench", TALLY_ARCH="x86-64-v3"))
+        self.assertTrue(self.calls("cmake")[-1].endswith("-DTALLY_TESTS=OFF -DTALLY_ARCH=x86-64-v3"))
 
 
 if __name__ == "__main__":
