@@ -73,9 +73,9 @@ template <class S> void NoiseScaleEstimator<S>::add(const V& counted, double eac
     squares_ = squares_ + (each == 1 ? counted : counted * each);
     if (first_.firsts > 0) return;
     const auto count = static_cast<double>(so_far.item());
-    if (!(count > 0)) return;
     const double length = detail::grad_norm(parameters_) * (total_ > 0 ? total_ : 1) / count;
-    if (!std::isfinite(length * length)) return;  // a window with such a norm cannot step, but can be saved
+    // Without items, the norm is divided by 0. A window whose norm is infinite cannot step, but can be saved.
+    if (!std::isfinite(length * length)) return;
     first_ = {.firsts = 1,
               .squares = length * length,
               .shares = static_cast<double>(squares_.item()) / (count * count)};
