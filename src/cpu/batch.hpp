@@ -119,8 +119,8 @@ inline batch<float> number(batch<std::uint32_t> words) { return same_bits<float>
 inline batch<double> number(batch<std::uint64_t> words) { return same_bits<double>(words); }
 
 // clang-format off
-inline batch<float> exp(batch<float> x) { return tally::formula::exp(x); }
-inline batch<double> exp(batch<double> x) { return tally::formula::exp(x); }
+[[gnu::always_inline]] inline batch<float> exp(batch<float> x) { return tally::formula::exp(x); }
+[[gnu::always_inline]] inline batch<double> exp(batch<double> x) { return tally::formula::exp(x); }
 batch<float> log(batch<float>);  batch<double> log(batch<double>);
 batch<float> tanh(batch<float>);  batch<double> tanh(batch<double>);
 batch<float> erf(batch<float>);  batch<double> erf(batch<double>);

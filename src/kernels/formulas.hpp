@@ -110,7 +110,7 @@ template <class T> constexpr T exp_less_one(T r) {
 }
 
 // Returns e^(x + low), where `low` is smaller than one unit in the last place of x.
-template <class T, class... Low> constexpr T exp(T x, Low... low) {
+template <class T, class... Low> [[gnu::always_inline]] constexpr T exp(T x, Low... low) {
     using std::abs;
     if (all(abs(x) < either<T>(87, 708))) {
         const auto [shifted, n, r] = reduced(x, low...);
