@@ -93,9 +93,7 @@ std::array<bool, max_rank> named_axes(const char* op, const Shape& shape, const 
 
 }  // namespace
 
-ReductionPlan plan_reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
-    if (axes.empty() && !keepdims)
-        return {{1, shape.size(), 1, shape.size() <= longest_sequential_sum}, {}, {}};
+ReductionPlan plan_reduction_along(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
     std::array<bool, max_rank> reduced = named_axes(op, shape, axes);
     if (axes.empty()) reduced.fill(true);
 

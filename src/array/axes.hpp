@@ -21,8 +21,13 @@ struct ReductionPlan {
     Axes order;   // permutes x so that the reduced axes are adjacent; empty if they already are
 };
 
+ReductionPlan plan_reduction_along(const char* op, const Shape& shape, const Axes& axes, bool keepdims);
 // Plans a reduction over `axes`, or over all axes if `axes` is empty.
-ReductionPlan plan_reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims);
+inline ReductionPlan plan_reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
+    if (!axes.empty() || keepdims) [[unlikely]]
+        return plan_reduction_along(op, shape, axes, keepdims);
+    return {{1, shape.size(), 1, shape.size() <= longest_sequential_sum}, {}, {}};
+}
 
 // Throws Error if a result would be the largest element of an empty set.
 void require_nonempty_reduction(const char* op, const ReductionPlan& plan, const Shape& shape);
