@@ -1,14 +1,18 @@
-// Measures the sweeps. Each point of a sweep is a row of the table at a different size. The gradients of all
-// programs are compared at every point.
+// Measures the sweeps. A sweep repeats a measurement for several sizes or numbers of threads. Sweeps of several
+// programs compare the gradients of all programs.
 #include "bench/table/sweeps.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <barrier>
 #include <ctime>
+#include <thread>
 
 #include "bench/table/child.hpp"
 #include "bench/table/libtorch.hpp"
 #include "bench/table/rows.hpp"
 #include "bench/timing.hpp"
+#include "tally/memory/memory.hpp"
 
 namespace tally::bench {
 namespace {
@@ -114,10 +118,52 @@ Sweep accumulation(const Effort& effort) {
     return sweep;
 }
 
+// Returns the mean processor time, in ns, to allocate and free a buffer while `count` threads do so.
+double ns_of_allocation(int count, std::size_t bytes) {
+    constexpr int allocations = 100'000;
+    std::atomic<double> total{0};
+    std::barrier ready(count);  // all threads allocate at the same time
+    const auto allocate = [&] {
+        ready.arrive_and_wait();
+        const double start = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+        for (int i = 0; i < allocations; ++i)
+            memory::detail::unref(memory::detail::allocate(bytes, Device::cpu));
+        total += nanoseconds(CLOCK_THREAD_CPUTIME_ID) - start;
+    };
+    std::vector<std::thread> others;
+    for (int i = 1; i < count; ++i) others.emplace_back(allocate);
+    allocate();
+    for (std::thread& thread : others) thread.join();
+    return total / count / allocations;
+}
+
+Sweep allocations(const Effort& effort) {
+    Sweep sweep{"allocations",
+                "Cost of an allocation while N threads allocate",
+                "N, threads",
+                "processor time relative to one thread",
+                {}};
+    sweep.as_table = true;
+    for (const auto& [name, bytes] :
+         {std::pair("tally, 16 KiB", 16 << 10), std::pair("tally, 256 KiB", 256 << 10)})
+        for (const int n : {1, 2, 4}) {
+            std::vector<double> ratios;
+            for (int round = 0; round < effort.rounds; ++round) {
+                const double alone = ns_of_allocation(1, static_cast<std::size_t>(bytes));
+                ratios.push_back(ns_of_allocation(n, static_cast<std::size_t>(bytes)) / alone);
+            }
+            line(sweep, name).points.emplace_back(n, median(ratios));
+        }
+    return sweep;
+}
+
 }  // namespace
 
 std::vector<PlannedSweep> sweeps() {
-    return {{"elements", elements}, {"widths", widths}, {"accumulation", accumulation}};
+    return {{"elements", elements},
+            {"widths", widths},
+            {"accumulation", accumulation},
+            {"allocations", allocations}};
 }
 
 }  // namespace tally::bench

@@ -24,7 +24,6 @@ namespace tally::memory {
 namespace {
 
 using namespace detail;
-
 constexpr std::size_t max_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - line;
 constexpr std::int64_t min_cache_limit = 64 << 20;
 
@@ -79,10 +78,10 @@ std::size_t cached_bytes(Device device) {
     return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
 }
 
-// Lets the next change in `thread` update the peaks. With several threads, every change updates the peaks.
-// A single thread otherwise updates the peaks only if its headroom is used up.
-void check_every_change(ThreadCache& thread) {
-    for (ThreadStats& account : thread.account) account.check_peaks.store(true);
+void check_next_changes() {  // each thread then updates the peaks at its next change
+    for_each_thread([](ThreadCache& thread) {
+        for (ThreadStats& account : thread.account) account.check_peaks.store(true);
+    });
 }
 
 std::int64_t cache_limit(Device device) {
@@ -98,9 +97,9 @@ void free_storage(Storage* storage) {
 void drop(ThreadStats& account) {
     account.cache.for_each(free_storage);
     account.cache.clear();
-    account.acquired.add(-account.cached.get());  // first, so that cached bytes never count as in use
+    account.add_acquired(-account.cached.get());  // first, so that cached bytes never count as in use
     account.cached.set(0);
-    account.update_headroom();
+    if (live.load() > 1) check_next_changes();  // another thread may have read sums between these changes
 }
 
 // While the fast path is disabled, allocate_slow() and recycle_slow() allocate and free every buffer.
@@ -123,7 +122,7 @@ void register_thread() {
         thread->account[device].cache_limit.store(cache_limit(Device(device)));
     // These operations are seq_cst, so that a thread that was alone sees the new `live` or `check_peaks`.
     live.fetch_add(1);
-    for_each_thread(check_every_change);
+    check_next_changes();
     current = thread;
     enable_fast_path(until_failure == 0);
 }
@@ -134,7 +133,7 @@ void unregister_thread() {
     current->taken = false;
     current = nullptr;
     enable_fast_path(false);
-    live.fetch_sub(1);
+    if (live.fetch_sub(1) == 2) check_next_changes();  // the other thread is now alone
 }
 
 struct ThreadRegistration {
@@ -164,19 +163,28 @@ template <class Action> auto with_thread_cache(Action action) {
 
 // ---- counting ----
 
-void update_peaks(ThreadStats& account, Device device) {
-    account.check_peaks.store(false);
-    const bool alone = live.load() <= 1;  // before the sums: a thread that registers later sets check_peaks
-    const Sums now = sums(device), own = account.sums();
+// Raises each peak that is below its sum. Returns each peak minus its sum. The fence lets at least one of two
+// concurrent calls read the counts of both threads.
+Sums raise_peaks(Device device) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const Sums now = sums(device);
+    Sums below{};
     for (std::size_t row = 0; row < now.size(); ++row) {
         std::atomic<std::int64_t>& peak = state_of(device).peak[row];
         std::int64_t seen = peak.load();
         while (seen < now[row] && !peak.compare_exchange_weak(seen, now[row])) {
         }
-        account.headroom[row] = own[row] + std::max(seen, now[row]) - now[row];
+        below[row] = std::max(seen, now[row]) - now[row];
     }
-    account.update_headroom();
-    if (!alone || poisoning.load()) account.check_peaks.store(true);
+    return below;
+}
+
+void update_peaks(ThreadStats& account, Device device) {
+    account.check_peaks.store(false);
+    // Read `live` before the sums: a thread that registers after the read sets check_peaks.
+    account.max_growth = live.load() <= 1 ? any_growth : hidden_growth;
+    account.set_headroom(raise_peaks(device));
+    if (poisoning.load()) account.check_peaks.store(true);
 }
 
 // ---- the budget ----
@@ -303,6 +311,7 @@ void recycle_registered(Storage* storage) {
     }
     if (account.cached.get() + bytes > limit) drop(account);
     account.cached.add(bytes);
+    account.limit_growth();
     uncount();
     account.cache.put(storage, storage->bytes);
 }
@@ -386,13 +395,14 @@ std::size_t detail::budget(Device device) { return state_of(device).budget.load(
 
 std::size_t in_use(Device device) { return static_cast<std::size_t>(sums(device)[all_classes]); }
 std::size_t peak(Device device) {
+    raise_peaks(device);
     return static_cast<std::size_t>(state_of(device).peak[all_classes].load());
 }
 
 void reset_peak(Device device) {
     const Sums now = sums(device);
     for (std::size_t row = 0; row < now.size(); ++row) state_of(device).peak[row].store(now[row]);
-    for_each_thread(check_every_change);
+    check_next_changes();
 }
 
 Report report(Device device) {
@@ -478,13 +488,13 @@ void detail::poison(Storage* storage) {
 
 bool detail::set_poison(bool on) {
     const int before = on ? poisoning.fetch_or(1) : poisoning.fetch_and(~1);
-    for_each_thread(check_every_change);
+    check_next_changes();
     return before & 1;
 }
 
 void detail::hold_poison(bool begins) {
     poisoning.fetch_add(begins ? 2 : -2);
-    for_each_thread(check_every_change);
+    check_next_changes();
 }
 
 }  // namespace tally::memory

@@ -166,32 +166,198 @@ TEST_CASE("memory: the peak is exact in total and by class") {
 }
 
 TEST_CASE("memory: the peak covers all threads together") {
+    constexpr std::size_t unit = 64 * KiB;
     const std::size_t before = memory::in_use();
-    memory::detail::unref(allocate(64 * 100));
+    memory::detail::unref(allocate(unit * 100));
     memory::reset_peak();
-    memory::detail::Storage* here = allocate(64 * 50);
+    memory::detail::Storage* here = allocate(unit * 50);
     memory::detail::unref(here);
-    here = allocate(64);
+    here = allocate(unit);
     memory::detail::Storage* left_behind = nullptr;
     std::atomic<int> stage{0};
     std::thread other([&] {
-        left_behind = allocate(64 * 40);
+        left_behind = allocate(unit * 40);
         stage = 1;
         stage.notify_all();
         stage.wait(1);
     });
     stage.wait(0);
-    CHECK(memory::peak() == before + 64 * 50);
-    memory::detail::Storage* more =
-        allocate(64 * 20);  // less than the peak of this thread, but the sum over all threads has a new peak
-    CHECK(memory::peak() == before + 64 * 61);
+    CHECK(memory::peak() == before + unit * 50);
+    memory::detail::Storage* more = allocate(
+        unit * 20);  // less than the peak of this thread, but the sum over all threads has a new peak
+    CHECK(memory::peak() == before + unit * 61);
     stage = 2;
     stage.notify_all();
     other.join();
     memory::detail::Storage* alone = allocate(64);  // the buffers of the thread that has ended still count
-    CHECK(memory::peak() == before + 64 * 62);
-    for (memory::detail::Storage* storage : {here, more, alone, left_behind}) memory::detail::unref(storage);
+    memory::detail::unref(alone);
+    CHECK(memory::peak() == before + unit * 61 + 64);
+    for (memory::detail::Storage* storage : {here, more, left_behind}) memory::detail::unref(storage);
     CHECK(memory::in_use() == before);
+}
+
+TEST_CASE("memory: the peak of a class covers all threads together") {
+    const std::size_t before = memory::report().in_use_by[row(MemoryClass::parameter)];
+    memory::reset_peak();
+    memory::detail::Storage* first = allocate(10 * MiB);
+    memory::detail::reclassify(first, MemoryClass::parameter);
+    memory::detail::unref(first);
+    memory::detail::Storage* here = allocate(6 * MiB);
+    std::atomic<int> stage{0};
+    std::thread other([&] {
+        memory::detail::Storage* there = allocate(6 * MiB);
+        memory::detail::unref(allocate(64));
+        stage = 1;
+        stage.notify_all();
+        stage.wait(1);
+        memory::detail::reclassify(there, MemoryClass::parameter);
+        memory::detail::unref(there);
+    });
+    stage.wait(0);
+    memory::detail::unref(allocate(64));
+    memory::detail::reclassify(here, MemoryClass::parameter);
+    stage = 2;
+    stage.notify_all();
+    other.join();
+    memory::detail::unref(here);
+    CHECK(memory::report().peak_by[row(MemoryClass::parameter)] == before + 12 * MiB);
+}
+
+TEST_CASE("memory: a thread that shrinks and grows again raises the peak of several threads") {
+    // With `parameter`, the buffer that grows the class exists from the beginning.
+    const bool parameter = GENERATE(false, true);
+    const MemoryClass memory_class = parameter ? MemoryClass::parameter : MemoryClass::temporary;
+    const auto allocate_in_class = [&](std::size_t bytes) {
+        memory::detail::Storage* storage = allocate(bytes);
+        memory::detail::reclassify(storage, memory_class);
+        return storage;
+    };
+    const std::size_t before = memory::report().in_use_by[row(memory_class)];
+    memory::reset_peak();
+    memory::detail::unref(allocate_in_class(2000 * KiB));
+    memory::detail::unref(allocate(900 * KiB));  // the cache keeps this buffer for `later`
+    memory::detail::Storage* later = parameter ? allocate(900 * KiB) : nullptr;
+    memory::detail::Storage* here = allocate_in_class(1000 * KiB);
+    std::atomic<int> stage{0};
+    const auto pass = [&](int to) {
+        stage = to;
+        stage.notify_all();
+    };
+    std::thread other([&] {
+        memory::detail::unref(allocate(64));
+        pass(1);
+        stage.wait(1);
+        memory::detail::Storage* there = allocate_in_class(1500 * KiB);
+        pass(3);
+        stage.wait(3);
+        memory::detail::unref(there);
+    });
+    stage.wait(0);
+    memory::detail::unref(allocate(64));
+    memory::detail::unref(here);
+    pass(2);
+    stage.wait(2);
+    if (parameter)
+        memory::detail::reclassify(later, memory_class);
+    else
+        later = allocate(900 * KiB);
+    memory::detail::unref(later);
+    pass(4);
+    other.join();
+    CHECK(memory::report().peak_by[row(memory_class)] == before + 2400 * KiB);
+}
+
+TEST_CASE("memory: the peak is exact again after the other thread has ended") {
+    const std::size_t before = memory::in_use();
+    memory::reset_peak();
+    memory::detail::unref(allocate(100 * KiB));
+    memory::detail::unref(allocate(50 * KiB));  // the cache keeps this buffer for the last allocation
+    memory::detail::Storage* left_behind = nullptr;
+    std::atomic<int> stage{0};
+    std::thread other([&] {
+        memory::detail::unref(allocate(64));
+        stage = 1;
+        stage.notify_all();
+        stage.wait(1);
+        left_behind = allocate(60 * KiB);
+    });
+    stage.wait(0);
+    memory::detail::unref(allocate(64));
+    stage = 2;
+    stage.notify_all();
+    other.join();
+    memory::detail::unref(allocate(50 * KiB));
+    CHECK(memory::peak() == before + 110 * KiB);
+    memory::detail::unref(left_behind);
+}
+
+TEST_CASE("memory: the peak of several threads misses at most 64 KiB per thread") {
+    // The threads take turns, so that the true peaks are known.
+    constexpr std::size_t threads = 3, turns = 4000, steps_of_a_turn = 5;
+    const std::uint32_t seed = GENERATE(range(1u, 9u));
+    CAPTURE(seed);
+    const std::size_t largest = seed % 2 ? 20 * KiB : 200 * KiB;
+    const memory::Report before = memory::report();
+    std::array<std::size_t, 4> held{}, true_peak{};
+    std::size_t all = 0, true_peak_of_all = 0;
+    const auto count = [&](const memory::detail::Storage* storage, bool added) {
+        std::size_t& sum = held[row(memory::detail::memory_class(storage))];
+        sum = added ? sum + storage->bytes : sum - storage->bytes;
+        all = added ? all + storage->bytes : all - storage->bytes;
+    };
+    std::vector<memory::detail::Storage*> buffers;  // each thread also frees the buffers of other threads
+    std::mt19937 random(seed);
+    const auto step = [&] {
+        const std::size_t which = buffers.empty() ? 0 : random() % buffers.size();
+        switch (buffers.size() < 8 ? 0 : random() % 4) {
+            case 0:
+            case 1:
+                buffers.push_back(allocate(1 + random() % largest));
+                count(buffers.back(), true);
+                break;
+            case 2:
+                count(buffers[which], false);
+                memory::detail::reclassify(buffers[which],
+                                           std::array{MemoryClass::parameter, MemoryClass::gradient,
+                                                      MemoryClass::temporary}[random() % 3]);
+                count(buffers[which], true);
+                break;
+            default:
+                for (std::size_t i = random() % buffers.size() / 2 + 1; i > 0; --i) {
+                    count(buffers.back(), false);
+                    memory::detail::unref(buffers.back());
+                    buffers.pop_back();
+                }
+        }
+        true_peak_of_all = std::max(true_peak_of_all, all);
+        for (std::size_t i = 0; i < held.size(); ++i) true_peak[i] = std::max(true_peak[i], held[i]);
+    };
+    std::atomic<std::size_t> turn{0};
+    std::vector<std::thread> running;
+    memory::reset_peak();
+    for (std::size_t t = 0; t < threads; ++t)
+        running.emplace_back([&, t] {
+            for (std::size_t now = turn; now < turns; now = turn) {
+                if (now % threads != t) {
+                    turn.wait(now);
+                    continue;
+                }
+                for (std::size_t i = 0; i < steps_of_a_turn; ++i) step();
+                turn = now + 1;
+                turn.notify_all();
+            }
+        });
+    for (std::thread& thread : running) thread.join();
+    for (memory::detail::Storage* storage : buffers) memory::detail::unref(storage);
+    const memory::Report after = memory::report();
+    CHECK(after.in_use == before.in_use);
+    CHECK(after.peak <= before.in_use + true_peak_of_all);
+    CHECK(after.peak + threads * 64 * KiB >= before.in_use + true_peak_of_all);
+    for (std::size_t i = 0; i < held.size(); ++i) {
+        CAPTURE(i);
+        CHECK(after.peak_by[i] <= before.in_use_by[i] + true_peak[i]);
+        CHECK(after.peak_by[i] + threads * 64 * KiB >= before.in_use_by[i] + true_peak[i]);
+    }
 }
 
 TEST_CASE("memory: a thread that ends and empties its cache raises no peak") {
