@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -274,9 +275,10 @@ template <class S> const Shape& shape_of(const Array<S>& x) { return x.shape(); 
 
 template <class S> S item(const Array<S>& x) { return x.item(); }
 
-template <class S> std::uint64_t checksum(const Array<S>& x) {
-    if (x.device() != Device::cpu) return checksum(x.to(Device::cpu));
-    return checksum_of(x.data(), x.size() * sizeof(S));
+template <class S> std::uint64_t checksum(const Array<S>& x, std::optional<unsigned> sample = {}) {
+    if (x.device() != Device::cpu) return checksum(x.to(Device::cpu), sample);
+    const std::size_t bytes = x.size() * sizeof(S);
+    return sample ? sampled_checksum_of(x.data(), bytes, *sample) : checksum_of(x.data(), bytes);
 }
 
 template <class S> std::uint32_t version_of(const Array<S>& x) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <optional>
 #include <string>
 
 #include "tally/array/shape.hpp"
@@ -97,7 +98,9 @@ template <Number T> void account_as(T&, MemoryClass) {}
 
 template <Number T> T like_without_memory(const T&) { return T(); }
 
-template <Number T> std::uint64_t checksum(const T& x) { return checksum_of(&x, sizeof x); }
+template <Number T> std::uint64_t checksum(const T& x, std::optional<unsigned> /*sample*/ = {}) {
+    return checksum_of(&x, sizeof x);
+}
 
 template <Number T> std::uint32_t version_of(const T&) { return 0; }
 

@@ -40,7 +40,10 @@ public:
         if constexpr (requires { value.storage(); }) return inputs_[which]->value.storage();
         return nullptr;
     }
-    std::uint64_t result_checksum() const override { return checksum(value); }
+    std::uint64_t input_checksum(std::size_t which) const override { return checksum(inputs_[which]->value); }
+    std::uint64_t result_checksum(std::optional<unsigned> sample) const override {
+        return checksum(value, sample);
+    }
     std::string describe_result() const override { return describe(value); }
     ValueInfo result_info() const override { return value_info(value); }
     void drop_result() override { reset(value); }

@@ -43,7 +43,9 @@ public:
     virtual OpInput input(std::size_t which) const = 0;
     virtual InputIdentity identity(std::size_t which) const = 0;
     virtual memory::detail::Storage* buffer(std::size_t which) const = 0;  // null for a number
-    virtual std::uint64_t result_checksum() const = 0;
+    virtual std::uint64_t input_checksum(std::size_t which) const = 0;
+    // Reads all bytes, or only a sample if `sample` has a value; see sampled_checksum_of().
+    virtual std::uint64_t result_checksum(std::optional<unsigned> sample) const = 0;
     virtual std::string describe_result() const = 0;
     virtual ValueInfo result_info() const = 0;
     virtual void drop_result() = 0;

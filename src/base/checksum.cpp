@@ -1,6 +1,7 @@
 // Computes a checksum in four vector registers, as fast as the processor can read the memory.
 #include "tally/base/checksum.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -40,6 +41,16 @@ std::uint64_t checksum_of(const void* data, std::size_t bytes) {
         for (std::size_t lane = 0; lane < sizeof(Word) / 4; ++lane)
             all = (all ^ (all >> 29) ^ sum[lane]) * 0x9E3779B97F4A7C15u;
     return all ^ (all >> 32);
+}
+
+std::uint64_t sampled_checksum_of(const void* data, std::size_t bytes, unsigned sample) {
+    constexpr std::size_t block = 32768;
+    if (bytes <= 8 * block) return checksum_of(data, bytes);
+    std::uint64_t sum = bytes;
+    for (std::size_t from = sample % 8 * block; from < bytes; from += 8 * block)
+        sum = (sum ^ checksum_of(static_cast<const char*>(data) + from, std::min(block, bytes - from))) *
+              0x9E3779B97F4A7C15u;
+    return sum ^ (sum >> 32);
 }
 
 }  // namespace tally::detail

@@ -26,6 +26,17 @@ std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     return sum;
 }
 
+// Returns a checksum of a sample of the result. With `compares_all`, returns a checksum of the whole result and of each
+// operand that the function made without a logged operation, such as a constant.
+std::uint64_t CheckpointTrace::value_checksum(const OpInfo& operation, bool compares_all) const {
+    if (!compares_all) return operation.result_checksum(log_.sample);
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < operation.input_count; ++i)
+        if (is_made_without_operation(*operation.input(i).node))
+            sum = mixed(sum, operation.input_checksum(i));
+    return mixed(sum, operation.result_checksum({}));
+}
+
 // Adds operands from outside the function to `outer_inputs_` of this trace and all enclosing traces. An
 // intermediate result adds only its version, because Revolve may recompute the result in a different buffer.
 void CheckpointTrace::note_outer_inputs(const OpInfo& operation) {
@@ -76,7 +87,7 @@ void CheckpointTrace::require_same_operation(const OpInfo& operation) {
 
 void CheckpointTrace::require_same_value(const OpInfo& operation) const {
     const TraceLog::Operation& before = log_.operations[next_index()];
-    if (before.checksum == operation.result_checksum()) return;
+    if (before.checksum == value_checksum(operation, before.compares_all)) return;
     throw Error(
         "[checkpoint] operation " + std::to_string(next_index() + 1) + " '" + before.op + "', of " +
         operation.describe_result() +

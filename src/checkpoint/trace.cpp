@@ -13,6 +13,14 @@ bool is_recomputing() {
 }
 
 namespace detail {
+namespace {
+thread_local constinit std::uint64_t first_runs = 0;
+
+// Returns the sample of the next first run. Multiples of the golden ratio spread over all samples, also for one of
+// several checkpoints in a step.
+unsigned next_sample() { return static_cast<unsigned>(first_runs++ * 0x9E3779B97F4A7C15u >> 61); }
+}  // namespace
+
 CheckpointTrace::CheckpointTrace(TraceLog& log, Mode mode)
     : log_(log),
       outer_(current()),
@@ -21,10 +29,12 @@ CheckpointTrace::CheckpointTrace(TraceLog& log, Mode mode)
       skip_compute_before_(skip_compute) {
     context.interceptor = this;
     log_.stopped_early = false;
-    if (is_first_run())
+    if (is_first_run()) {
         log_.has_checksums = verifying && !skip_compute;  // values that are not computed have no checksum
-    else
+        log_.sample = next_sample();
+    } else {
         stop_computing_if_done();
+    }
 }
 
 CheckpointTrace::~CheckpointTrace() {
@@ -54,10 +64,14 @@ void CheckpointTrace::log_op(const OpInfo& operation) {
         if (value.address) note_saved_value(value, operation);
     // If captured values have no checksum, only a recomputed result can show that these values changed.
     if (!operation.captures_checksum) need(next_index());
+    // Equal operands then do not guarantee an equal result.
+    bool compares_all = !operation.captures_checksum;
+    for (std::size_t i = 0; i < operation.input_count; ++i)
+        if (is_made_without_operation(*operation.input(i).node)) compares_all = true;
     if (instrumentation::detail::observer) notify_without_node(operation.op, operation.result_info());
     note_outer_inputs(operation);
-    log_.operations.push_back({operation.op, log_.has_checksums ? operation.result_checksum() : 0,
-                               input_checksum(operation), std::exchange(outer_inputs_, {})});
+    log_.operations.push_back({operation.op, log_.has_checksums ? value_checksum(operation, compares_all) : 0,
+                               compares_all, input_checksum(operation), std::exchange(outer_inputs_, {})});
 }
 
 // Throws Error if a recomputed value differs from the first run. Restores or drops a skipped value.

@@ -57,7 +57,8 @@ private:
 struct TraceLog {
     struct Operation {
         std::string op;
-        std::uint64_t checksum;        // of the result
+        std::uint64_t checksum;        // see value_checksum()
+        bool compares_all;             // the checksum is of all bytes, not of a sample
         std::uint64_t input_checksum;  // see input_checksum() in recompute_check.cpp
         OuterInputs outer_inputs{};  // read by this operation and by constant operations since the last entry
     };
@@ -67,6 +68,7 @@ struct TraceLog {
     // The recomputation computes the first `needed` operations, and restores later results that are read.
     std::size_t needed = 0;
     bool has_checksums = false;  // each Operation::checksum was computed
+    unsigned sample = 0;         // for sampled_checksum_of()
     bool stopped_early = false;  // the last run did not compute all operations
 };
 
@@ -106,6 +108,11 @@ private:
     // Returns a number that identifies the operand in the first run and in the recomputation.
     std::uint64_t stable_id(const Node& operand) const;
     std::uint64_t input_checksum(const OpInfo& operation) const;
+    // Returns whether the function made the operand, but not by an operation that the log lists.
+    bool is_made_without_operation(const Node& operand) const {
+        return operand.id >= first_inner_id_ && operation_of(operand) == next_index();
+    }
+    std::uint64_t value_checksum(const OpInfo& operation, bool compares_all) const;
     void note_outer_inputs(const OpInfo& operation);
     void note_saved_value(const SavedRef& value, const OpInfo& operation);
     void need(std::size_t index) { log_.needed = log_.needed > index ? log_.needed : index + 1; }

@@ -52,6 +52,25 @@ TEST_CASE("checksum: changes with each single bit at every length") {
     }
 }
 
+TEST_CASE("checksum: a sampled checksum of a large buffer reads every eighth block of 32 KiB") {
+    const auto sample_of = [](const Bytes& bytes, unsigned sample) {
+        return detail::sampled_checksum_of(bytes.data(), bytes.size(), sample);
+    };
+    const Bytes small = drawn(1, 262144), large = drawn(2, 9 * 32768 + 1);
+    for (unsigned sample = 0; sample < 8; ++sample) {
+        CHECK(sample_of(small, sample) == sum_of(small));
+        CHECK(sample_of(large, sample) == sample_of(large, sample + 8));
+        for (std::size_t at = 0; at < large.size(); at += 8192) {
+            Bytes changed = large;
+            changed[at] ^= 1;
+            CHECK((sample_of(changed, sample) != sample_of(large, sample)) == (at / 32768 % 8 == sample));
+        }
+        Bytes longer = large;
+        longer.push_back(0);
+        CHECK(sample_of(longer, sample) != sample_of(large, sample));
+    }
+}
+
 TEST_CASE("checksum: changes with the length, also for zeros") {
     std::set<std::uint64_t> sums;
     for (std::size_t length = 0; length < 600; ++length) sums.insert(sum_of(Bytes(length)));

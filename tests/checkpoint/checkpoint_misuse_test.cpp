@@ -82,6 +82,66 @@ TEST_CASE("checkpoint: finds a difference in the last operation, whose value no 
           }).find("operation 2 'slice'") != std::string::npos);
 }
 
+TEST_CASE("checkpoint: finds a changed operand although the results are equal or unread") {
+    const Tensor64 x = square(1), w = parameter(Array<double>::zeros({3, 3}, here()));
+    bool again = false;
+    const auto changing = [&] { return Array<double>::full({3, 3}, again ? 2 : 1, here()); };
+    const std::string add_differs = "[checkpoint] operation 1 'add', of",
+                      mul_differs = "[checkpoint] operation 1 'mul', of";
+    const auto error = [&](auto block) {
+        again = false;
+        const Tensor64 y = checkpoint(block, x);
+        again = true;
+        return message_of([&] { sum(y).backward(); }).substr(0, add_differs.size());
+    };
+    const auto times_w = [&](const Tensor64& h) { return h * w; };
+    // The products are 0 both times, but the gradient of w is the changed sum.
+    CHECK(error([&](const Tensor64& h) { return times_w(h + constant(changing())); }) == add_differs);
+    CHECK(error([&](const Tensor64& h) { return checkpoint(times_w, h + constant(changing())); }) ==
+          add_differs);
+    CHECK(error([&](const Tensor64& h) { return h + w * constant(changing()); }) == mul_differs);
+    // No backward function reads the product, but the gradient of h is the changed parameter.
+    const auto times = [&](const Tensor64& h, const Tensor64& factor) {
+        const Tensor64 product = h * factor;
+        return product + exp(h);
+    };
+    CHECK(error([&](const Tensor64& h) { return times(h, parameter(changing())); }) == mul_differs);
+    CHECK(error([&](const Tensor64&) { return times(constant(changing()), w); }) == mul_differs);
+    if (here() != Device::cpu) return;
+    for (const bool nested : {false, true}) {
+        Array<double> data = changing();
+        const Tensor64 v = constant(data);
+        const Tensor64 y = checkpoint(
+            [&](const Tensor64& h) {
+                const auto block = [&](const Tensor64& inner) { return times(inner, v); };
+                return nested ? checkpoint(block, h) : block(h);
+            },
+            x);
+        data.raw()[0] += 1;  // raises no version
+        CHECK(message_of([&] { sum(y).backward(); }).find("gave other values") != std::string::npos);
+    }
+}
+
+TEST_CASE("checkpoint: finds a changed element of a large value in some of the steps") {
+    if (here() != Device::cpu) return;
+    const Tensor x = parameter(Random(1).array<float>({256, 512}));
+    Array<float> data = Array<float>::zeros({256, 512});
+    const Tensor v = constant(data);
+    const auto block = [&](const Tensor& h) { return tanh(tanh(h + v)); };
+    for (int checkpoints = 1; checkpoints <= 8; ++checkpoints) {
+        int errors = 0;
+        for (int step = 1; step <= 64; ++step) {
+            for (int other = 1; other < checkpoints; ++other) static_cast<void>(checkpoint(block, x));
+            const Tensor y = checkpoint(block, x);
+            data.raw()[50000] += 1;  // raises no version
+            errors += message_of([&] { sum(y).backward(); }).find("operation 1 'add'") != std::string::npos;
+        }
+        INFO(checkpoints << " checkpoints in a step");
+        CHECK(errors >= 5);  // 8 on average
+        CHECK(errors <= 12);
+    }
+}
+
 TEST_CASE("checkpoint: finds a result of another shape even when it is not recomputed") {
     const auto small = Array<double>::zeros({3, 3}, here()), large = Array<double>::zeros({2, 3, 3}, here());
     for (const bool grows : {true, false}) {
