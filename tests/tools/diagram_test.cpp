@@ -73,21 +73,27 @@ struct Drawn {
         std::smatch size;
         REQUIRE(std::regex_search(svg, size, std::regex("viewBox=\"0 0 (\\d+) (\\d+)\"")));
         page = {0, 0, std::stoi(size[1]), std::stoi(size[2])};
-        const std::regex element(
+        static const std::regex element(
             "<rect x=\"(\\d+)\" y=\"(\\d+)\" width=\"(\\d+)\" height=\"(\\d+)\" rx=\"\\d+\" "
             "class=\"(s-b[^\"]*)\"/>"
             "|<path d=\"([^\"]*)\" class=\"(s-[^\"]*)\"/>"
             "|<text x=\"(\\d+)\" y=\"(\\d+)\" class=\"([^\"]*)\">([^<]*)</text>");
-        for (std::sregex_iterator at(svg.begin(), svg.end(), element), end; at != end; ++at) {
-            const auto number = [&](std::size_t i) { return std::stoi((*at)[i]); };
-            if ((*at)[1].matched) {
-                auto& these = (*at)[5] == "s-band" ? bands : boxes;
+        static const std::regex entity("&[a-z]+;");
+        std::smatch part;
+        // This is much faster than one search in the whole text.
+        for (std::size_t at = svg.find('<'); at != std::string::npos; at = svg.find('<', at + 1)) {
+            if (!std::regex_search(svg.cbegin() + static_cast<std::ptrdiff_t>(at), svg.cend(), part, element,
+                                   std::regex_constants::match_continuous))
+                continue;
+            const auto number = [&](std::size_t i) { return std::stoi(part[i]); };
+            if (part[1].matched) {
+                auto& these = part[5] == "s-band" ? bands : boxes;
                 these.push_back({number(1), number(2), number(1) + number(3), number(2) + number(4)});
-            } else if ((*at)[6].matched) {
-                add_path((*at)[6], (*at)[7]);
+            } else if (part[6].matched) {
+                add_path(part[6], part[7]);
             } else {
-                texts.push_back(std::regex_replace(std::string((*at)[11]), std::regex("&[a-z]+;"), "&"));
-                const std::string style = (*at)[10];
+                texts.push_back(std::regex_replace(std::string(part[11]), entity, "&"));
+                const std::string style = part[10];
                 const bool large = style.find("t-title") != std::string::npos;
                 const int width = detail::text_columns(texts.back()) * (large ? 14 : 11);
                 const int left = number(8) - (style.find("t-middle") != std::string::npos ? width / 2 : 0);
@@ -100,7 +106,7 @@ struct Drawn {
 private:
     void add_path(const std::string& commands, const std::string& style) {
         std::vector<std::pair<int, int>> points;
-        const std::regex step("M(\\d+),(\\d+)|H(\\d+)|C[^ ]* [^ ]* (\\d+),(\\d+)");
+        static const std::regex step("M(\\d+),(\\d+)|H(\\d+)|C[^ ]* [^ ]* (\\d+),(\\d+)");
         for (std::sregex_iterator at(commands.begin(), commands.end(), step), end; at != end; ++at) {
             const auto number = [&](std::size_t i) { return std::stoi((*at)[i]); };
             const auto last = points.empty() ? std::pair(0, 0) : points.back();
