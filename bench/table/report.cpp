@@ -144,12 +144,9 @@ nlohmann::ordered_json sweep_json(const Sweep& sweep) {
 
 }  // namespace
 
-extern const Vectors compiled_vectors;  // read by require_vectors.cpp, which is compiled for every processor
-const Vectors compiled_vectors = vectors;
-
 std::string in_words(const Machine& m) {
     return m.processor + ", compiled for " + m.vectors +
-           (vectors == Vectors::none ? ": the goals are those for AVX-512" : "") + "\n";
+           (cpu::vectors == cpu::Vectors::none ? ": the goals are those for AVX-512" : "") + "\n";
 }
 
 Machine this_machine(const Effort& effort) {
@@ -159,7 +156,7 @@ Machine this_machine(const Effort& effort) {
     std::strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", std::gmtime(&now));
     m.date = date;
     m.processor = line_after("/proc/cpuinfo", "model name");
-    m.vectors = name_of(vectors);
+    m.vectors = name_of(cpu::vectors);
 #ifdef __clang__
     m.compiler = "clang " __clang_version__;
 #else

@@ -5,6 +5,7 @@
 #include "tally/base/error.hpp"
 #include "tally/cpu/fast_families.hpp"
 #include "tally/cpu/reference.hpp"
+#include "tally/cpu/vectors.hpp"
 #include "tally/kernels/blas.hpp"
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernels.hpp"
@@ -15,6 +16,12 @@ char* openblas_get_corename();
 }
 
 namespace tally {
+
+namespace cpu {
+extern const Vectors compiled_vectors;
+const Vectors compiled_vectors = vectors;
+[[gnu::used]] void (*const at_start)() = require_vectors;  // makes the linker include vectors.cpp
+}  // namespace cpu
 
 namespace {
 

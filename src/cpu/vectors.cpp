@@ -3,17 +3,18 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bench/table/vectors.hpp"
+#include "tally/cpu/vectors.hpp"
 
-namespace tally::bench {
+namespace tally::cpu {
 
 extern const Vectors compiled_vectors;
 
-#if defined(__x86_64__) && defined(__linux__)
-namespace {
+const char* name_of(Vectors v) {
+    return v == Vectors::avx512 ? "AVX-512" : v == Vectors::avx2 ? "AVX2" : "neither AVX-512 nor AVX2";
+}
 
-// Runs before the constructors of the other files, which may contain such instructions.
-[[gnu::constructor(101)]] void require_vectors() {
+#if defined(__x86_64__) && defined(__linux__)
+void require_vectors() {
     __builtin_cpu_init();
     const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     const Vectors has = __builtin_cpu_supports("avx512f") ? Vectors::avx512
@@ -22,13 +23,18 @@ namespace {
     if (has >= compiled_vectors) return;
     std::fprintf(
         stderr,
-        "bench_table is compiled for %s, and this processor has %s; to compile it for this processor, "
-        "run TALLY_ARCH=native ./learn bench\n",
+        "tally is compiled for %s, and this processor has %s; build tally with -DTALLY_ARCH=native on "
+        "this processor (for ./learn bench: set TALLY_ARCH=native)\n",
         name_of(compiled_vectors), name_of(has));
     std::_Exit(1);
 }
 
+namespace {
+// Runs before the constructors of the other files, which may contain such instructions.
+[[gnu::constructor(101)]] void before_other_constructors() { require_vectors(); }
 }  // namespace
+#else
+void require_vectors() {}
 #endif
 
-}  // namespace tally::bench
+}  // namespace tally::cpu
