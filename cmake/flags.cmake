@@ -24,6 +24,9 @@ endif()
 # Tests discard results of calls that must throw. The option follows -Wall, which would turn the warning on again in clang.
 target_compile_options(tally_flags INTERFACE
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<STREQUAL:$<TARGET_PROPERTY:SOURCE_DIR>,${PROJECT_SOURCE_DIR}/tests>>:-Wno-unused-result>")
+# A local name may shadow a name of another file that is compiled together with its file.
+target_compile_options(tally_flags INTERFACE
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,$<STREQUAL:$<TARGET_PROPERTY:SOURCE_DIR>,${PROJECT_SOURCE_DIR}/tests>>:-Wno-shadow>")
 if(CMAKE_UNITY_BUILD)  # the files of a module are compiled together, which takes half the time
     target_compile_options(tally_flags INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>")
 endif()

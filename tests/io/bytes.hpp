@@ -6,21 +6,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "io/file_testing.hpp"
 #include "tally/base/error.hpp"
 
 namespace tally::test {
 
 inline std::span<const std::byte> bytes_of(const std::string& text) {
     return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-inline void write_bytes(const std::string& path, const std::string& bytes) {
-    std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 inline std::string idx_header(const std::vector<std::uint32_t>& extents, char type = 8) {

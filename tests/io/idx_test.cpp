@@ -18,7 +18,7 @@ using namespace std::string_literals;
 namespace {
 
 // Returns the error message without the beginning "[Idx::load] 'x', ", or returns "no error".
-std::string complaint(const std::string& file) {
+std::string idx_error(const std::string& file) {
     try {
         detail::parse_idx(bytes_of(file), "x");
     } catch (const Error& error) {
@@ -69,51 +69,51 @@ TEST_CASE("parse_idx: a file larger than the buffer is read completely") {
 }
 
 TEST_CASE("parse_idx: an invalid file throws an Error with its name and the byte") {
-    CHECK(complaint("") == "byte 0: truncated: an IDX file begins with four bytes");
-    CHECK(complaint("\0\0\10"s) == "byte 3: truncated: an IDX file begins with four bytes");
-    CHECK(complaint("<html>") == "byte 0: not an IDX file: it begins with 3c 68, not with two zeros");
-    CHECK(complaint("\0\1\10\1"s) == "byte 0: not an IDX file: it begins with 00 01, not with two zeros");
-    CHECK(complaint(idx_header({1}, 0x0d) + "abcd") ==
+    CHECK(idx_error("") == "byte 0: truncated: an IDX file begins with four bytes");
+    CHECK(idx_error("\0\0\10"s) == "byte 3: truncated: an IDX file begins with four bytes");
+    CHECK(idx_error("<html>") == "byte 0: not an IDX file: it begins with 3c 68, not with two zeros");
+    CHECK(idx_error("\0\1\10\1"s) == "byte 0: not an IDX file: it begins with 00 01, not with two zeros");
+    CHECK(idx_error(idx_header({1}, 0x0d) + "abcd") ==
           "byte 2: elements of type 0d; save them as unsigned bytes, type 08");
-    CHECK(complaint("\0\0\10\0"s) == "byte 3: 0 axes; save the data with 1, 2 or 3 axes");
-    CHECK(complaint(idx_header({1, 1, 1, 1}) + "a") == "byte 3: 4 axes; save the data with 1, 2 or 3 axes");
-    CHECK(complaint(idx_header({2, 3}).substr(0, 10)) == "byte 10: truncated within the extents of 2 axes");
-    CHECK(complaint(idx_header({2, 3}) + "abcd") ==
+    CHECK(idx_error("\0\0\10\0"s) == "byte 3: 0 axes; save the data with 1, 2 or 3 axes");
+    CHECK(idx_error(idx_header({1, 1, 1, 1}) + "a") == "byte 3: 4 axes; save the data with 1, 2 or 3 axes");
+    CHECK(idx_error(idx_header({2, 3}).substr(0, 10)) == "byte 10: truncated within the extents of 2 axes");
+    CHECK(idx_error(idx_header({2, 3}) + "abcd") ==
           "byte 16: truncated: (2, 3) needs 6 bytes, but there are 4");
-    CHECK(complaint(idx_header({2, 3}) + "abcdefg") == "byte 18: bytes too many after (2, 3)");
-    CHECK(complaint(idx_header({0}) + "a") == "byte 8: bytes too many after (0)");
+    CHECK(idx_error(idx_header({2, 3}) + "abcdefg") == "byte 18: bytes too many after (2, 3)");
+    CHECK(idx_error(idx_header({0}) + "a") == "byte 8: bytes too many after (0)");
 }
 
 TEST_CASE("parse_idx: extents beyond the file's end throw an Error and allocate nothing") {
-    CHECK_THAT(complaint(idx_header({0xffffffff})),
+    CHECK_THAT(idx_error(idx_header({0xffffffff})),
                contains("byte 4: [shape] an axis is too long: (4294967295)"));
-    CHECK_THAT(complaint(idx_header({1u << 30, 1u << 30, 1u << 30})),
+    CHECK_THAT(idx_error(idx_header({1u << 30, 1u << 30, 1u << 30})),
                contains("byte 4: [shape] too many elements"));
     // The header describes 2^58 bytes, and an allocation of this size would throw bad_alloc, not Error.
     const std::string much = idx_header({1u << 30, 1u << 28});
-    CHECK_THAT(complaint(much + "ab"), contains("needs 288230376151711744 bytes, but there are 2"));
-    CHECK_THAT(complaint(gzipped(much + "ab")), contains("needs 288230376151711744 bytes, but there are 2"));
+    CHECK_THAT(idx_error(much + "ab"), contains("needs 288230376151711744 bytes, but there are 2"));
+    CHECK_THAT(idx_error(gzipped(much + "ab")), contains("needs 288230376151711744 bytes, but there are 2"));
 }
 
 TEST_CASE("parse_idx: an invalid gzip file throws an Error with the byte before or after unpacking") {
     const std::string file = idx_header({2, 3}) + "abcdef", packed = gzipped(file);
-    CHECK(complaint(gzipped("<html>")) ==
+    CHECK(idx_error(gzipped("<html>")) ==
           "unpacked byte 0: not an IDX file: it begins with 3c 68, not with two zeros");
-    CHECK(complaint(gzipped(file.substr(0, 15))) ==
+    CHECK(idx_error(gzipped(file.substr(0, 15))) ==
           "unpacked byte 15: truncated: (2, 3) needs 6 bytes, but there are 3");
-    CHECK(complaint(gzipped(file + "g")) == "unpacked byte 18: bytes too many after (2, 3)");
-    CHECK(complaint(packed + gzipped("g")) == "unpacked byte 18: bytes too many after (2, 3)");
-    CHECK(complaint(packed + "xyz") ==
+    CHECK(idx_error(gzipped(file + "g")) == "unpacked byte 18: bytes too many after (2, 3)");
+    CHECK(idx_error(packed + gzipped("g")) == "unpacked byte 18: bytes too many after (2, 3)");
+    CHECK(idx_error(packed + "xyz") ==
           "byte " + std::to_string(packed.size()) + ": 3 bytes too many after the gzip data");
     for (std::size_t cut = 2; cut < packed.size(); ++cut)
-        CHECK(complaint(packed.substr(0, cut)) ==
+        CHECK(idx_error(packed.substr(0, cut)) ==
               "byte " + std::to_string(cut) + ": truncated: the gzip data is incomplete");
     std::string broken = packed;
     broken[packed.size() - 6] = static_cast<char>(broken[packed.size() - 6] ^ 1);
-    CHECK_THAT(complaint(broken), contains("broken gzip: incorrect data check"));
+    CHECK_THAT(idx_error(broken), contains("broken gzip: incorrect data check"));
     broken = packed;
     broken[2] = 9;
-    CHECK_THAT(complaint(broken), contains("broken gzip: unknown compression method"));
+    CHECK_THAT(idx_error(broken), contains("broken gzip: unknown compression method"));
 }
 
 TEST_CASE("parse_idx: a changed byte of a gzip file throws an Error or has no effect") {
@@ -121,7 +121,7 @@ TEST_CASE("parse_idx: a changed byte of a gzip file throws an Error or has no ef
     for (std::size_t at = 0; at < packed.size(); ++at) {
         std::string changed = packed;
         changed[at] = static_cast<char>(changed[at] ^ 0x55);
-        const std::string words = complaint(changed);
+        const std::string words = idx_error(changed);
         INFO("byte " << at << ": " << words);
         // A gzip header contains a time and the operating system, and changes in these bytes are harmless.
         CHECK((words != "no error" ||

@@ -46,7 +46,7 @@ std::string error_of_loading(const std::string& path) {
 }
 
 // Loads a file that contains `bytes`. Returns the error message without "[load_npy] '...', ".
-std::string complaint(const Folder& folder, const std::string& bytes) {
+std::string npy_error(const Folder& folder, const std::string& bytes) {
     const std::string path = folder / "bad.npy";
     write_bytes(path, bytes);
     const std::string words = error_of_loading(path), start = "[load_npy] '" + path + "', ";
@@ -120,21 +120,21 @@ TEST_CASE("load_npy: every layout of the header that Python allows is valid") {
 
 TEST_CASE("load_npy: an invalid file throws an Error with its name and the byte") {
     const Folder folder;
-    CHECK(complaint(folder, "") == "byte 0: truncated: a .npy file begins with at least 10 bytes");
-    CHECK(complaint(folder, "\x93NUMPY") == "byte 6: truncated: a .npy file begins with at least 10 bytes");
-    CHECK(complaint(folder, "PK\3\4 this is a zip file") ==
+    CHECK(npy_error(folder, "") == "byte 0: truncated: a .npy file begins with at least 10 bytes");
+    CHECK(npy_error(folder, "\x93NUMPY") == "byte 6: truncated: a .npy file begins with at least 10 bytes");
+    CHECK(npy_error(folder, "PK\3\4 this is a zip file") ==
           "byte 0: not a .npy file: the magic word is missing");
     std::string other = npy(dict, six);
     other[6] = 9;
-    CHECK(complaint(folder, other) == "byte 6: version 9.0; save the file in version 1.0 or 2.0");
-    CHECK(complaint(folder, "\x93NUMPY\2"s + '\0' + "ab") ==
+    CHECK(npy_error(folder, other) == "byte 6: version 9.0; save the file in version 1.0 or 2.0");
+    CHECK(npy_error(folder, "\x93NUMPY\2"s + '\0' + "ab") ==
           "byte 10: truncated in the length of the header");
-    CHECK(complaint(folder, npy(dict, six).substr(0, 30)) == "byte 8: a header of 60 bytes in a file of 30");
-    CHECK(complaint(folder, npy(dict, six).substr(0, 80)) ==
+    CHECK(npy_error(folder, npy(dict, six).substr(0, 30)) == "byte 8: a header of 60 bytes in a file of 30");
+    CHECK(npy_error(folder, npy(dict, six).substr(0, 80)) ==
           "byte 80: truncated: (2, 3) needs 24 bytes of numbers, but there are 10");
-    CHECK(complaint(folder, npy(dict, six + "xy")) == "byte 94: 2 bytes too many after (2, 3) of '<f4'");
+    CHECK(npy_error(folder, npy(dict, six + "xy")) == "byte 94: 2 bytes too many after (2, 3) of '<f4'");
 
-    const auto header = [&](const std::string& text) { return complaint(folder, npy(text, six)); };
+    const auto header = [&](const std::string& text) { return npy_error(folder, npy(text, six)); };
     CHECK(header("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }") ==
           "byte 19: numbers of type '<f8', but '<f4' was requested; load the type of the file");
     CHECK_THAT(header("{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }"),

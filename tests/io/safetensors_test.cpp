@@ -26,7 +26,7 @@ std::string file_of(const std::string& header, const std::string& numbers) {
     return as_text(std::uint64_t{header.size()}) + header + numbers;
 }
 
-std::string complaint(const std::string& bytes) {
+std::string safetensors_error(const std::string& bytes) {
     const std::string words =
         message_of([&] { detail::parse_safetensors(as_bytes(bytes), "a.safetensors"); });
     const std::string start = "[load_safetensors] 'a.safetensors', ";
@@ -117,7 +117,7 @@ TEST_CASE("load_safetensors: I64 numbers are read if they fit into int32") {
     CHECK(std::get<Array<std::int32_t>>(wide.tensors.at("labels")).to_vector() ==
           std::vector<std::int32_t>{3, std::numeric_limits<std::int32_t>::min(), 0});
     const std::string header = R"({"n":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})";
-    CHECK(complaint(file_of(header, as_text(std::int64_t{1} << 31))) ==
+    CHECK(safetensors_error(file_of(header, as_text(std::int64_t{1} << 31))) ==
           "byte 9: 'n' holds 2147483648, which does not fit into int32");
 }
 
@@ -178,14 +178,15 @@ TEST_CASE("parse_safetensors: every layout of the header that JSON allows is val
 }
 
 TEST_CASE("parse_safetensors: an invalid file throws an Error with its name and the byte") {
-    CHECK(complaint("") == "byte 0: truncated: the length of the header needs 8 bytes, but 0 are left");
-    CHECK(complaint("1234567") ==
+    CHECK(safetensors_error("") ==
+          "byte 0: truncated: the length of the header needs 8 bytes, but 0 are left");
+    CHECK(safetensors_error("1234567") ==
           "byte 0: truncated: the length of the header needs 8 bytes, but 7 are left");
-    CHECK(complaint(as_text(~std::uint64_t{0})) ==
+    CHECK(safetensors_error(as_text(~std::uint64_t{0})) ==
           "byte 0: a header of 18446744073709551615 bytes; the format allows 100000000");
-    CHECK(complaint(as_text(std::uint64_t{100'000'000})) ==
+    CHECK(safetensors_error(as_text(std::uint64_t{100'000'000})) ==
           "byte 8: truncated: the header needs 100000000 bytes, but 0 are left");
-    const auto header = [](const std::string& text) { return complaint(file_of(text, "12345678")); };
+    const auto header = [](const std::string& text) { return safetensors_error(file_of(text, "12345678")); };
     CHECK(header("") == "byte 8: '{' expected");
     CHECK(header(" {}") == "byte 8: '{' expected");
     CHECK(header("[]") == "byte 8: '{' expected");
@@ -221,9 +222,9 @@ TEST_CASE("parse_safetensors: an invalid file throws an Error with its name and 
 
 TEST_CASE("parse_safetensors: data offsets that overlap, have gaps or exceed the file throw an Error") {
     const auto two = [](const std::string& a, const std::string& b) {
-        return complaint(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":)" + a +
-                                     R"(},"b":{"dtype":"F32","shape":[1],"data_offsets":)" + b + "}}",
-                                 "12345678"));
+        return safetensors_error(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":)" + a +
+                                             R"(},"b":{"dtype":"F32","shape":[1],"data_offsets":)" + b + "}}",
+                                         "12345678"));
     };
     CHECK(two("[0,4]", "[4,8]") == "(no place) no error");
     CHECK(two("[4,8]", "[0,4]") == "(no place) no error");
@@ -235,11 +236,12 @@ TEST_CASE("parse_safetensors: data offsets that overlap, have gaps or exceed the
     CHECK_THAT(two("[0,4]", "[4,12]"), contains("go from 4 to 12, but (1) of F32 is 4 bytes"));
     CHECK_THAT(two("[0,4]", "[4,3]"), contains("go from 4 to 3, but (1) of F32 is 4 bytes"));
     CHECK_THAT(two("[0,4]", "[4,9223372036854775807]"), contains("to 9223372036854775807, but"));
-    CHECK_THAT(complaint(file_of(R"({"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})", "12345678")),
-               contains("truncated: 'a' needs 16 bytes, but 8 are left"));
+    CHECK_THAT(
+        safetensors_error(file_of(R"({"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})", "12345678")),
+        contains("truncated: 'a' needs 16 bytes, but 8 are left"));
     const std::size_t before = memory::report().allocations;
     CHECK_THAT(
-        complaint(file_of(
+        safetensors_error(file_of(
             R"({"a":{"dtype":"F32","shape":[1073741824,268435456],"data_offsets":[0,1152921504606846976]}})",
             "12345678")),
         contains("truncated: 'a' needs 1152921504606846976 bytes"));
@@ -247,23 +249,26 @@ TEST_CASE("parse_safetensors: data offsets that overlap, have gaps or exceed the
 }
 
 TEST_CASE("parse_safetensors: names must be unique and valid UTF-8") {
-    const auto name = [](const std::string& text) { return complaint(file_of("{\"" + text + "\":", "")); };
+    const auto name = [](const std::string& text) {
+        return safetensors_error(file_of("{\"" + text + "\":", ""));
+    };
     const std::string entry = R"({"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
-    CHECK(complaint(file_of("{\"w\":" + entry + ",\"\\u0077\":" + entry + "}", "")) ==
+    CHECK(safetensors_error(file_of("{\"w\":" + entry + ",\"\\u0077\":" + entry + "}", "")) ==
           "byte 62: 'w' a second time");
-    CHECK(complaint(file_of(R"({"__metadata__":{},"__metadata__":{}})", "")) ==
+    CHECK(safetensors_error(file_of(R"({"__metadata__":{},"__metadata__":{}})", "")) ==
           "byte 27: '__metadata__' a second time");
-    CHECK(complaint(file_of(R"({"__metadata__":{"a":"b","a":"c"}})", "")) == "byte 33: 'a' a second time");
-    CHECK(complaint(file_of(R"({"__metadata__":{"a":1}})", "")) == "byte 29: '\"' expected");
+    CHECK(safetensors_error(file_of(R"({"__metadata__":{"a":"b","a":"c"}})", "")) ==
+          "byte 33: 'a' a second time");
+    CHECK(safetensors_error(file_of(R"({"__metadata__":{"a":1}})", "")) == "byte 29: '\"' expected");
     CHECK(name("a\nb") == "byte 11: a control character in a string");
     CHECK(name("a\\x") == "byte 11: not an escape sequence of JSON");
-    CHECK(complaint(file_of("{\"a\\", "")) == "byte 11: not an escape sequence of JSON");
+    CHECK(safetensors_error(file_of("{\"a\\", "")) == "byte 11: not an escape sequence of JSON");
     CHECK(name("\\u12G4") == "byte 10: four hexadecimal digits expected");
-    CHECK(complaint(file_of("{\"\\u12", "")) == "byte 10: four hexadecimal digits expected");
+    CHECK(safetensors_error(file_of("{\"\\u12", "")) == "byte 10: four hexadecimal digits expected");
     CHECK(name("\\uDC00") == "byte 10: one half of a surrogate pair");
     CHECK(name("\\uD800\\u0041") == "byte 10: one half of a surrogate pair");
     CHECK(name("\\uD800 ") == "byte 16: the second half of a surrogate pair expected");
-    CHECK(complaint(file_of("{\"never", "")) == "byte 15: a string that does not end");
+    CHECK(safetensors_error(file_of("{\"never", "")) == "byte 15: a string that does not end");
     for (const char* bad :
          {"\x80", "\xC0\xAF", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
           "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "\xE2\x82", "\xC3"}) {
@@ -279,15 +284,15 @@ TEST_CASE("parse_safetensors: a truncated file throws an Error, and a flipped bi
     const std::string whole = detail::safetensors_bytes(strange_content());
     for (std::size_t length = 0; length < whole.size(); ++length) {
         CAPTURE(length);
-        CHECK_THAT(complaint(whole.substr(0, length)), contains("byte "));
+        CHECK_THAT(safetensors_error(whole.substr(0, length)), contains("byte "));
     }
-    CHECK_THAT(complaint(whole + "x"), contains("1 bytes too many"));
+    CHECK_THAT(safetensors_error(whole + "x"), contains("1 bytes too many"));
     int rejected = 0, accepted = 0;
     for (std::size_t at = 0; at < whole.size(); ++at) {
         for (int bit = 0; bit < 8; ++bit) {
             std::string damaged = whole;
             damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
-            const std::string answer = complaint(damaged);
+            const std::string answer = safetensors_error(damaged);
             REQUIRE((answer == "(no place) no error" || answer.rfind("byte ", 0) == 0));
             ++(answer[0] == 'b' ? rejected : accepted);
         }

@@ -88,7 +88,7 @@ std::string entry(const std::string& name, char kind, const std::string& content
     return as_text(static_cast<std::uint32_t>(name.size())) + name + kind + content;
 }
 
-std::string complaint(const std::string& bytes) {
+std::string state_error(const std::string& bytes) {
     const std::string words = message_of([&] { detail::parse_state(as_bytes(bytes), "run.state"); });
     const std::string start = "[TrainingState::load] 'run.state', ";
     return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
@@ -135,7 +135,7 @@ TEST_CASE("parse_state: a file with any byte changed throws an Error") {
         for (int change = 1; change < 256; ++change) {
             std::string damaged = whole;
             damaged[at] = static_cast<char>(damaged[at] ^ change);
-            if (complaint(damaged).rfind("byte ", 0) != 0) FAIL("byte " << at << " xor " << change);
+            if (state_error(damaged).rfind("byte ", 0) != 0) FAIL("byte " << at << " xor " << change);
             ++rejected;
         }
     }
@@ -146,59 +146,60 @@ TEST_CASE("parse_state: a truncated or extended file throws an Error") {
     const std::string whole = detail::state_bytes(small_state());
     for (std::size_t length = 0; length < whole.size(); ++length) {
         CAPTURE(length);
-        CHECK_THAT(complaint(whole.substr(0, length)), contains("byte "));
+        CHECK_THAT(state_error(whole.substr(0, length)), contains("byte "));
     }
-    CHECK(complaint(whole + "x") == "byte " + std::to_string(whole.size()) +
-                                        ": 1 bytes too many: the head gives a length of " +
-                                        std::to_string(whole.size()));
+    CHECK(state_error(whole + "x") == "byte " + std::to_string(whole.size()) +
+                                          ": 1 bytes too many: the head gives a length of " +
+                                          std::to_string(whole.size()));
 }
 
 TEST_CASE("parse_state: an invalid file throws an Error with its name and the byte") {
-    CHECK(complaint("") == "byte 0: not a training state: the magic word is missing");
-    CHECK(complaint("PK\3\4 this is a zip file") ==
+    CHECK(state_error("") == "byte 0: not a training state: the magic word is missing");
+    CHECK(state_error("PK\3\4 this is a zip file") ==
           "byte 0: not a training state: the magic word is missing");
     std::string newer = sealed("");
     newer[8] = 2;
-    CHECK(complaint(newer) ==
+    CHECK(state_error(newer) ==
           "byte 8: version 2, but this program reads version 1; use a newer version of tally");
     newer[8] = 0;
-    CHECK(complaint(newer) == "byte 8: version 0, but this program reads version 1");
+    CHECK(state_error(newer) == "byte 8: version 0, but this program reads version 1");
     std::string reserved = sealed("");
     reserved[12] = 1;
-    CHECK(complaint(reserved) == "byte 12: 0 expected");
-    CHECK(complaint(head.substr(0, 10)) == "byte 8: truncated: the version needs 4 bytes, but 2 are left");
-    CHECK(complaint(sealed("").substr(0, 31)) ==
+    CHECK(state_error(reserved) == "byte 12: 0 expected");
+    CHECK(state_error(head.substr(0, 10)) == "byte 8: truncated: the version needs 4 bytes, but 2 are left");
+    CHECK(state_error(sealed("").substr(0, 31)) ==
           "byte 31: truncated: the head gives a length of 32 bytes, but the file has 31");
-    CHECK(complaint(head + as_text<std::uint64_t>(24)) == "byte 24: truncated: the checksum is missing");
+    CHECK(state_error(head + as_text<std::uint64_t>(24)) == "byte 24: truncated: the checksum is missing");
     std::string damaged = sealed("");
     damaged[31] ^= 1;
-    CHECK(complaint(damaged) == "byte 24: the checksum is wrong: the file was damaged after it was written");
+    CHECK(state_error(damaged) ==
+          "byte 24: the checksum is wrong: the file was damaged after it was written");
 
     const std::string number = entry("b", 2, as_text(0.5));
-    CHECK(complaint(sealed(number + number)) == "byte 38: 'b' a second time");
-    CHECK(complaint(sealed(number + entry("a", 2, as_text(0.5)))) ==
+    CHECK(state_error(sealed(number + number)) == "byte 38: 'b' a second time");
+    CHECK(state_error(sealed(number + entry("a", 2, as_text(0.5)))) ==
           "byte 38: 'a' is out of order: it follows 'b'");
-    CHECK(complaint(sealed(entry("b", 6, ""))) == "byte 29: the kind of an entry is 6; it must be 1 to 5");
-    CHECK(complaint(sealed(entry("b", 0, ""))) == "byte 29: the kind of an entry is 0; it must be 1 to 5");
-    CHECK(complaint(sealed(as_text(0xFFFFFFFFu))) ==
+    CHECK(state_error(sealed(entry("b", 6, ""))) == "byte 29: the kind of an entry is 6; it must be 1 to 5");
+    CHECK(state_error(sealed(entry("b", 0, ""))) == "byte 29: the kind of an entry is 0; it must be 1 to 5");
+    CHECK(state_error(sealed(as_text(0xFFFFFFFFu))) ==
           "byte 28: truncated: a name needs 4294967295 bytes, but 0 are left");
-    CHECK_THAT(complaint(sealed(entry("b", 2, "1234"))), contains("truncated: a number needs 8 bytes"));
-    CHECK_THAT(complaint(sealed(entry("b", 1, "1234"))), contains("truncated: an integer needs 8 bytes"));
-    CHECK_THAT(complaint(sealed(entry("b", 3, as_text(~std::uint64_t{0}) + "abc"))),
+    CHECK_THAT(state_error(sealed(entry("b", 2, "1234"))), contains("truncated: a number needs 8 bytes"));
+    CHECK_THAT(state_error(sealed(entry("b", 1, "1234"))), contains("truncated: an integer needs 8 bytes"));
+    CHECK_THAT(state_error(sealed(entry("b", 3, as_text(~std::uint64_t{0}) + "abc"))),
                contains("truncated: a text needs 18446744073709551615 bytes, but 3 are left"));
 }
 
 TEST_CASE("parse_state: extreme sizes throw an Error before any allocation") {
     const std::size_t before = memory::report().allocations;
     const auto extent = [](std::int32_t n) { return as_text(n); };
-    CHECK_THAT(complaint(array_file("\2" + extent(1 << 30) + extent(1 << 28), "abcd")),
+    CHECK_THAT(state_error(array_file("\2" + extent(1 << 30) + extent(1 << 28), "abcd")),
                contains("truncated: an array needs 1152921504606846976 bytes, but 4 are left"));
-    CHECK_THAT(complaint(array_file("\2" + extent(1 << 30) + extent(1 << 30), "")),
+    CHECK_THAT(state_error(array_file("\2" + extent(1 << 30) + extent(1 << 30), "")),
                contains("byte 30: [shape] too many elements"));
-    CHECK_THAT(complaint(array_file("\1" + extent(-1), "")),
+    CHECK_THAT(state_error(array_file("\1" + extent(-1), "")),
                contains("byte 30: [shape] negative extent: (-1)"));
-    CHECK_THAT(complaint(array_file("\xff", "")), contains("truncated: an extent"));
-    CHECK_THAT(complaint(array_file("\7" + std::string(28, '\1'), "")), contains("more than 6 axes"));
+    CHECK_THAT(state_error(array_file("\xff", "")), contains("truncated: an extent"));
+    CHECK_THAT(state_error(array_file("\7" + std::string(28, '\1'), "")), contains("more than 6 axes"));
     CHECK(memory::report().allocations == before);
 }
 

@@ -11,7 +11,7 @@ using namespace tally::lesson;
 
 namespace {
 const std::string head = "# Lesson 7: divide\n\n10 minutes alone, 20 in class · `./learn run divide`\n\n";
-const std::string question =
+const std::string example_question =
     "### few-words\n\nHow much does a word of\n`micro` {k} count?\n\n"
     "* **{n}**(within)\n* 1/{n} — The inverse:\n  which is larger?\n* 7 — That is {k}.\n\n"
     "Hint: Is it 1?\nHint: Compare.\nAnswer: A word counts {n}.\n\n";
@@ -33,9 +33,9 @@ std::string error_of(const std::function<void()>& call) {
 }  // namespace
 
 TEST_CASE("parse_page: reads the number, the title, the minutes and the questions") {
-    const Page page =
-        parse_page("p.md", head + "### not-a-question\n```\n## The questions\n```\n## The questions\n\n" +
-                               with(question, "(within)", " (within 0.5)") + "## Read next\n### no\n");
+    const Page page = parse_page(
+        "p.md", head + "### not-a-question\n```\n## The questions\n```\n## The questions\n\n" +
+                    with(example_question, "(within)", " (within 0.5)") + "## Read next\n### no\n");
     CHECK(page.number == 7);
     CHECK(page.title == "divide");
     CHECK(page.minutes == 10);
@@ -62,20 +62,21 @@ TEST_CASE("parse_page: reads the sentence about PyTorch") {
 }
 
 TEST_CASE("prediction_of: a question is typed only if all options are numbers") {
-    const std::string words = with(with(question, "(within)", ""), "* 7 —", "* seven —");
+    const std::string words = with(with(example_question, "(within)", ""), "* 7 —", "* seven —");
     const Page page = parse_page("p.md", head + "## The questions\n" + words);
     CHECK_FALSE(prediction_of(page, "few-words", {{"n", "4"}, {"k", "9"}}, false).is_typed);
 }
 
 TEST_CASE("prediction_of: equal numbers are dropped only if a parameter was changed") {
-    const Page page = parse_page("p.md", head + "## The questions\n" + with(question, "(within)", ""));
+    const Page page =
+        parse_page("p.md", head + "## The questions\n" + with(example_question, "(within)", ""));
     CHECK(prediction_of(page, "few-words", {{"n", "7"}, {"k", "9"}}, true).options.size() == 2);
     CHECK_THROWS(prediction_of(page, "few-words", {{"n", "7"}, {"k", "9"}}, false));
 }
 
 TEST_CASE("parse_page: an error names the file, the line and what is expected") {
     const auto parsed = [](const std::string& text) { return error_of([&] { parse_page("p.md", text); }); };
-    const std::string good = with(question, "(within)", "");
+    const std::string good = with(example_question, "(within)", "");
     const auto asked = [&](const std::string& before, const std::string& after) {
         return parsed(head + "## The questions\n" + with(good, before, after));
     };
@@ -110,7 +111,7 @@ TEST_CASE("page_to_read: paragraphs are wrapped and the questions are left out")
     const auto path = std::filesystem::temp_directory_path() / "tally_page_to_read.md";
     std::ofstream(path) << head << "A paragraph of\nsome words.\n- an item that is\n  long\n1. first\n```\n"
                         << "code   of more than twenty columns\n```\n| a | b |\n## The questions\n"
-                        << question << "## Remember\nthe rule\n";
+                        << example_question << "## Remember\nthe rule\n";
     const std::string page = page_to_read(path, 20);
     std::filesystem::remove(path);
     CHECK(page ==

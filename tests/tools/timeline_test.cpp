@@ -22,7 +22,7 @@ using namespace tally::test;
 
 namespace {
 
-Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)); }
+Tensor half_weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)); }
 
 // Records the memory report at each event, so that the tests can compare the reports with the timeline.
 struct Reports : Observer {
@@ -89,7 +89,7 @@ TEST_CASE("Timeline: samples are the memory report after each event, and the pea
 }
 
 TEST_CASE("Timeline: a peak within an operation is found if the memory report has it") {
-    const Tensor w = weights();
+    const Tensor w = half_weights();
     const bool reset = GENERATE(false, true);
     { const Array<float> more = Array<float>::empty({1 << 16}); }
     if (reset) memory::reset_peak();
@@ -165,7 +165,7 @@ TEST_CASE("highest: each stretch of samples is represented by its highest sample
 
 TEST_CASE("Timeline::strip: the height is the bytes in use, rounded to an eighth of a row") {
     const bool ascii = GENERATE(false, true);
-    const Tensor w = weights();
+    const Tensor w = half_weights();
     memory::reset_peak();
     const Timeline timeline;
     sum(tanh(tanh(w * 2))).backward();
@@ -208,7 +208,7 @@ TEST_CASE("Timeline::strip: the height is the bytes in use, rounded to an eighth
 }
 
 TEST_CASE("Timeline::svg: the classes are stacked to scale, and the picture is well-formed") {
-    const Tensor w = weights();
+    const Tensor w = half_weights();
     memory::reset_peak();
     const Timeline timeline;
     sum(allocating("<allocating> & \"co\"", 1 << 12, tanh(w * 2))).backward();

@@ -17,8 +17,8 @@ using A = Array<float>;
 A ones() { return A::full({4, 30}, 1); }
 
 // Defines a module whose dropout layers have different positions.
-struct Net : Module<float> {
-    Net() : body(Linear<float>(30, 30, {1, 0}), Dropout<float>(0.5)) {}
+struct DropoutNet : Module<float> {
+    DropoutNet() : body(Linear<float>(30, 30, {1, 0}), Dropout<float>(0.5)) {}
     void list(Members& members) override {
         members.child("body", body);
         members.child("first", first);
@@ -68,7 +68,7 @@ TEST_CASE("Dropout: two layers of one model draw different masks without an expl
 TEST_CASE("invariant 11: masks are a function of the model and not of modules made or listed before") {
     std::vector<A> before;
     for (int time = 0; time < 3; ++time) {
-        Net net;
+        DropoutNet net;
         if (time == 1) net.body.parameters();
         net.parameters();
         if (time == 2) {

@@ -42,8 +42,8 @@ void shuffle(Random& random, std::vector<Micro>& all) {
 }
 
 // A Training stores a random net with an optimizer and a window.
-template <class S> struct Training {
-    explicit Training(std::uint64_t seed, typename Window<S>::Options options, std::size_t segments = 0)
+template <class S> struct ExactTraining {
+    explicit ExactTraining(std::uint64_t seed, typename Window<S>::Options options, std::size_t segments = 0)
         : net(seed, {seed % kinds<S>().size()}),
           adam(net.parameters, Adam<double>::Options{.learning_rate = 0.01}),
           window(adam, options) {
@@ -75,7 +75,8 @@ template <class S> struct Training {
     Window<S> window;
 };
 
-template <class S> bool same(const typename Training<S>::Bits& a, const typename Training<S>::Bits& b) {
+template <class S>
+bool same(const typename ExactTraining<S>::Bits& a, const typename ExactTraining<S>::Bits& b) {
     const auto equal = [](const auto& x, const auto& y) {
         return std::equal(x.begin(), x.end(), y.begin(),
                           [](const auto& p, const auto& q) { return same_bits(p, q); });
@@ -96,19 +97,20 @@ template <class S> typename Window<S>::Options drawn_options(Random& random, Sum
 
 // Trains with checkpoints, and with the micro-batches in a different order. At a random micro-batch, saves
 // the window to a file and loads the file.
-template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t seed, Random& random,
-                                                                const typename Window<S>::Options& options,
-                                                                std::vector<Micro> micro_batches) {
+template <class S>
+typename ExactTraining<S>::Bits trained_otherwise(std::uint64_t seed, Random& random,
+                                                  const typename Window<S>::Options& options,
+                                                  std::vector<Micro> micro_batches) {
     shuffle(random, micro_batches);
     const auto segments = static_cast<std::size_t>(random.whole(0, 3));
-    auto training = std::make_unique<Training<S>>(seed, options, segments);
+    auto training = std::make_unique<ExactTraining<S>>(seed, options, segments);
     const std::int64_t interrupted = random.whole(0, 2 * std::ssize(micro_batches));
     for (std::int64_t i = 0; i < std::ssize(micro_batches); ++i) {
         if (i == interrupted) {
             TrainingState state;
             training->window.save(state, "w");
             const std::string file = detail::state_bytes(state);
-            training = std::make_unique<Training<S>>(seed, options, segments);
+            training = std::make_unique<ExactTraining<S>>(seed, options, segments);
             training->window.load(detail::parse_state(std::as_bytes(std::span(file)), "file"), "w");
         }
         training->add(micro_batches[static_cast<std::size_t>(i)]);
@@ -120,10 +122,10 @@ template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t se
 template <class S>
 std::vector<Array<S>> distributed_sums(std::uint64_t seed, Random& random, std::vector<Micro> micro_batches) {
     shuffle(random, micro_batches);
-    std::vector<std::unique_ptr<Training<S>>> ranks;
+    std::vector<std::unique_ptr<ExactTraining<S>>> ranks;
     std::vector<std::unique_ptr<detail::ExactGradients<S>>> sums;
     for (std::int64_t p = random.whole(1, 5); p > 0; --p) {
-        ranks.push_back(std::make_unique<Training<S>>(seed, typename Window<S>::Options{}));
+        ranks.push_back(std::make_unique<ExactTraining<S>>(seed, typename Window<S>::Options{}));
         sums.push_back(std::make_unique<detail::ExactGradients<S>>(ranks.back()->net.parameters));
     }
     for (const Micro& micro : micro_batches) {
@@ -150,7 +152,7 @@ struct Orders {
 template <class S> void check_orders(std::uint64_t seed, Orders& orders) {
     Random random(seed);
     const auto options = drawn_options<S>(random, Sum::exact);
-    Training<S> one(seed, options);
+    ExactTraining<S> one(seed, options);
     const std::vector<Micro> micro_batches = drawn_micro_batches(random, one.net.items);
     INFO("seed " << seed << (sizeof(S) == 4 ? ", float, " : ", double, ") << micro_batches.size()
                  << " micro-batches");
@@ -158,7 +160,7 @@ template <class S> void check_orders(std::uint64_t seed, Orders& orders) {
     const auto want = one.finish();
     REQUIRE(same<S>(trained_otherwise<S>(seed, random, options, micro_batches), want));
 
-    Training<S> added(seed, {.reduction = Reduction::sum, .sum = Sum::exact});
+    ExactTraining<S> added(seed, {.reduction = Reduction::sum, .sum = Sum::exact});
     for (const Micro& micro : micro_batches) added.add(micro);
     const auto sums = added.finish().gradients;
     const auto shared = distributed_sums<S>(seed, random, micro_batches);
@@ -168,7 +170,7 @@ template <class S> void check_orders(std::uint64_t seed, Orders& orders) {
     // order matters for these summands.
     auto running = options;
     running.sum = Sum::running;
-    Training<S> in_order(seed, running), reversed(seed, running);
+    ExactTraining<S> in_order(seed, running), reversed(seed, running);
     for (std::size_t i = 0; i < micro_batches.size(); ++i) {
         in_order.add(micro_batches[i]);
         reversed.add(micro_batches[micro_batches.size() - 1 - i]);

@@ -17,26 +17,27 @@
 namespace tally::test {
 namespace {
 
-enum class Kind { plain, images, exact_batch_norm, cached, checkpointed, revolve, drop_micro };
+enum class TrainingKind { plain, images, exact_batch_norm, cached, checkpointed, revolve, drop_micro };
 
 template <class S> struct Training {
-    explicit Training(Kind of)
+    explicit Training(TrainingKind of)
         : kind(of),
           model(has_images() ? network_of_images() : network()),
           adam(model.parameters(), Adam<double>::Options{.learning_rate = 0.01}),
           average(model.parameters(), {.decay = 0.9}),
-          window(adam, {.non_finite = kind == Kind::drop_micro ? NonFinite::drop_micro : NonFinite::raise,
-                        .max_norm = 0.5,
-                        .schedule = Schedule::cosine(0.02, 20),
-                        .average = &average,
-                        .seed = 3}),
+          window(adam,
+                 {.non_finite = kind == TrainingKind::drop_micro ? NonFinite::drop_micro : NonFinite::raise,
+                  .max_norm = 0.5,
+                  .schedule = Schedule::cosine(0.02, 20),
+                  .average = &average,
+                  .seed = 3}),
           x(Random(1).array<S>(has_images() ? Shape{7, 2, 5, 5} : Shape{7, 25})),
           labels(Random(2).integers({7}, 0, 2)) {
-        if (kind == Kind::checkpointed) model.checkpoint({.segments = 3});
-        if (kind == Kind::drop_micro)  // the second of three micro-batches contains NaN
+        if (kind == TrainingKind::checkpointed) model.checkpoint({.segments = 3});
+        if (kind == TrainingKind::drop_micro)  // the second of three micro-batches contains NaN
             x.writable()[3 * 25] = std::numeric_limits<S>::quiet_NaN();
     }
-    bool has_images() const { return kind == Kind::images || kind == Kind::checkpointed; }
+    bool has_images() const { return kind == TrainingKind::images || kind == TrainingKind::checkpointed; }
 
     static Sequential<S> network() {
         return Sequential<S>{Linear<S>(25, 6, {1, 0}), BatchNorm<S>(6), Tanh<S>(), Dropout<S>(0.3, 7),
@@ -55,16 +56,17 @@ template <class S> struct Training {
     void run() {
         const auto y_of = [&](const Items& items, ForwardPass& pass) {
             const Var<Array<S>> part = constant(rows(x, items));
-            return kind == Kind::revolve ? Revolve<Array<S>>(model.chain(pass), 2)(part) : model(part, pass);
+            return kind == TrainingKind::revolve ? Revolve<Array<S>>(model.chain(pass), 2)(part)
+                                                 : model(part, pass);
         };
         const auto loss = [&](const auto& y, const Items& items) {
             return cross_entropy(y, rows(labels, items));
         };
         const std::vector<Items> parts = split(Items::in_order(7), {3, 2, 2});
-        if (kind == Kind::exact_batch_norm)
+        if (kind == TrainingKind::exact_batch_norm)
             add_with_exact_batch_norm<S>(
                 window, model, parts, [&](const Items& items) { return constant(rows(x, items)); }, loss);
-        else if (kind == Kind::cached)
+        else if (kind == TrainingKind::cached)
             add_cached<S>(window, parts, {y_of, y_of}, [](const auto& r) { return info_nce(r[0], r[1]); });
         else
             for (const Items& part : parts)
@@ -72,7 +74,7 @@ template <class S> struct Training {
         window.add_regularizer(sum(model.parameters()[0] * model.parameters()[0]) * S(0.01));
         const auto done = window.finish();
         REQUIRE(done.stepped);
-        REQUIRE(done.dropped == (kind == Kind::drop_micro ? 1 : 0));
+        REQUIRE(done.dropped == (kind == TrainingKind::drop_micro ? 1 : 0));
     }
 
     // Returns parameters, buffers, averages and the optimizer's state.
@@ -104,7 +106,7 @@ template <class S> struct Training {
         return bytes;
     }
 
-    Kind kind;
+    TrainingKind kind;
     Sequential<S> model;
     Adam<S> adam;
     MovingAverage<S> average;
@@ -115,7 +117,7 @@ template <class S> struct Training {
 
 // Runs `windows` complete windows and makes the n-th allocation of the next window fail, for n = 1, 2, 3, ...
 // until no allocation fails. Returns the number of failed allocations.
-template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool shared) {
+template <class S> std::uint64_t fail_everywhere(TrainingKind kind, int windows, bool shared) {
     for (std::uint64_t n = 1;; ++n) {
         CAPTURE(static_cast<int>(kind), windows, shared, n);
         Training<S> failing(kind), undisturbed(kind);
@@ -176,8 +178,9 @@ TEMPLATE_TEST_CASE("Window: a failed allocation leaves the training unchanged", 
     const Poison poison;
     const std::size_t in_use = memory::in_use();
     const std::int64_t nodes = Node::live_count();
-    for (const Kind kind : {Kind::plain, Kind::images, Kind::exact_batch_norm, Kind::cached,
-                            Kind::checkpointed, Kind::revolve, Kind::drop_micro})
+    for (const TrainingKind kind :
+         {TrainingKind::plain, TrainingKind::images, TrainingKind::exact_batch_norm, TrainingKind::cached,
+          TrainingKind::checkpointed, TrainingKind::revolve, TrainingKind::drop_micro})
         for (const int windows : {0, 1})
             for (const bool shared : {false, true})
                 CHECK(fail_everywhere<TestType>(kind, windows, shared) > 40);
@@ -231,7 +234,7 @@ TEST_CASE("MicroBatchSize: a failed allocation halves the micro-batch, and the u
 }
 
 TEST_CASE("Window: after an error in a micro-batch only discard() is possible") {
-    Training<double> training(Kind::plain);
+    Training<double> training(TrainingKind::plain);
     const auto forward = [&] {
         const auto y = training.model(constant(training.x), training.window.begin_micro_batch(7));
         return cross_entropy(y, training.labels);

@@ -26,8 +26,8 @@ namespace {
 
 using lesson::AdamA;
 
-// A Net has one frozen weight. Only some weights of a Net are large enough for cached transposes.
-struct Net {
+// A FrozenNet has one frozen weight. Only some weights of a FrozenNet are large enough for cached transposes.
+struct FrozenNet {
     std::vector<Tensor> parameters;
     Tensor frozen;
     Array<float> x;
@@ -35,7 +35,7 @@ struct Net {
     bool twice;  // whether a second operation reads the second layer's weights
     bool checkpointed;
 
-    explicit Net(Random& r) : twice(r.whole(0, 3) == 0), checkpointed(r.coin()) {
+    explicit FrozenNet(Random& r) : twice(r.whole(0, 3) == 0), checkpointed(r.coin()) {
         const std::int64_t rows = r.whole(2, 40), wide = r.whole(58, 72), in = r.whole(50, 70);
         add(r, in, wide);
         add(r, wide, wide);
@@ -44,7 +44,7 @@ struct Net {
         x = r.array<float>({rows, in}, -1, 1);
         labels = r.integers({rows}, 0, 3);
     }
-    Net(const Net& other)
+    FrozenNet(const FrozenNet& other)
         : frozen(parameter(other.frozen.value().clone())),
           x(other.x),
           labels(other.labels),
@@ -83,10 +83,10 @@ private:
 };
 
 // Returns a network with weights so large that a window caches their transposes.
-Net large_net(std::uint64_t seed) {
+FrozenNet large_net(std::uint64_t seed) {
     for (Random r(seed);;)
-        if (Net made(r); made.rows() >= 8 && !made.checkpointed && !made.twice &&
-                         made.parameters[2].value().size() >= 1 << 12)
+        if (FrozenNet made(r); made.rows() >= 8 && !made.checkpointed && !made.twice &&
+                               made.parameters[2].value().size() >= 1 << 12)
             return made;
 }
 
@@ -103,7 +103,7 @@ const Array<float>& gradient_without_escape(const Tensor& parameter) {
     return parameter.node()->gradient;
 }
 
-std::string differing(const Net& a, const Net& b, bool gradients) {
+std::string differing(const FrozenNet& a, const FrozenNet& b, bool gradients) {
     for (std::size_t i = 0; i < a.parameters.size(); ++i) {
         const Tensor &p = a.parameters[i], &q = b.parameters[i];
         if (!(gradients ? same_bits(gradient_without_escape(p), gradient_without_escape(q))
@@ -119,11 +119,12 @@ struct Threads {
     Threads(const Threads&) = delete;
 };
 
-void add_rows(Window<float>& window, const Net& net, std::int64_t count) {
+void add_rows(Window<float>& window, const FrozenNet& net, std::int64_t count) {
     for (std::int64_t row = 0; row < count; ++row) window.add(net.loss(row, row + 1));
 }
 
-void add_pairs(Window<float>& window, const Net& net) {  // after these pairs of rows, transposes are cached
+void add_pairs(Window<float>& window,
+               const FrozenNet& net) {  // after these pairs of rows, transposes are cached
     for (std::int64_t row = 0; row < 8; row += 2) window.add(net.loss(row, row + 2));
 }
 
@@ -138,7 +139,7 @@ TEST_CASE("Law: in a window of few rows gradients and weights have the bits of b
     for (std::uint64_t seed = 0; seed < 150; ++seed) {
         Random r(seed);
         const Threads some(static_cast<int>(r.whole(1, 3)));
-        const Net net(r), reference = net;
+        const FrozenNet net(r), reference = net;
         const auto total = static_cast<double>(net.rows());
         Sgd<float> sgd(net.parameters, {.learning_rate = 0.1}),
             other(reference.parameters, {.learning_rate = 0.1});
@@ -156,10 +157,10 @@ TEST_CASE("Law: in a window of few rows gradients and weights have the bits of b
                                     gradient_without_escape(reference.parameters[2])));
                 if (r.whole(0, 5) > 0) continue;
                 const auto numbers = r.array<float>(net.frozen.shape(), -0.1, 0.1);
-                for (const Net* each : {&net, &reference}) overwrite(each->frozen.value(), numbers);
+                for (const FrozenNet* each : {&net, &reference}) overwrite(each->frozen.value(), numbers);
                 overwritten = true;
             }
-            const Net full = net;
+            const FrozenNet full = net;
             full.loss(0, net.rows()).mean().backward();
             CHECK(differing(net, reference, true) == "");
             if (!net.twice && !overwritten) CHECK(differing(full, net, true) == "");
@@ -172,7 +173,7 @@ TEST_CASE("Law: in a window of few rows gradients and weights have the bits of b
 }
 
 TEST_CASE("Window: deferred rows and cached transposes are accounted for and freed") {
-    const Net net = large_net(4);
+    const FrozenNet net = large_net(4);
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     const std::size_t without = [&] {
         Window<float> window(sgd, {.total = 8});
@@ -199,7 +200,7 @@ TEST_CASE("Window: deferred rows and cached transposes are accounted for and fre
 }
 
 TEST_CASE("Window: a reader of a gradient sees all rows, and later rows are not deferred") {
-    const Net net = large_net(4), reference = net;
+    const FrozenNet net = large_net(4), reference = net;
     const Tensor &w = net.parameters[2], &v = reference.parameters[2];
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 8});
@@ -226,7 +227,7 @@ TEST_CASE("Window: a reader of a gradient sees all rows, and later rows are not 
 }
 
 TEST_CASE("Window: rows are still deferred after has_grad(), clipping, save() and finish()") {
-    const Net net = large_net(4);
+    const FrozenNet net = large_net(4);
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 8});
     const auto deferred_before = [&](const auto& looked) {
@@ -248,7 +249,7 @@ TEST_CASE("Window: rows are still deferred after has_grad(), clipping, save() an
 }
 
 TEST_CASE("Window: rows are still deferred in windows after an exact sum or AdamA has read each gradient") {
-    const Net net = large_net(4);
+    const FrozenNet net = large_net(4);
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     AdamA<float> adam(net.parameters);
     {
@@ -267,7 +268,7 @@ TEST_CASE("Window: rows are still deferred in windows after an exact sum or Adam
 }
 
 TEST_CASE("Window: another thread may discard a window with its deferred rows") {
-    const Net net = large_net(4), reference = net;
+    const FrozenNet net = large_net(4), reference = net;
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 8});
     const std::size_t before = memory::in_use();
@@ -283,7 +284,7 @@ TEST_CASE("Window: another thread may discard a window with its deferred rows") 
 
 TEST_CASE("Window: threads that read a gradient concurrently see all rows, each added once") {
     for (int round = 0; round < 20; ++round) {
-        const Net net = large_net(4), reference = net;
+        const FrozenNet net = large_net(4), reference = net;
         for (std::int64_t i = 0; i < 3; ++i) (reference.loss(i, i + 1).sum / 8.0).backward();
         Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
         Window<float> window(sgd, {.total = 8});
@@ -304,7 +305,7 @@ TEST_CASE("Window: threads that read a gradient concurrently see all rows, each 
 
 TEST_CASE("Window: no rows are deferred for other products, budgets, observers or policies") {
     const auto added_by_second = [](Window<float>::Options options) {
-        const Net net = large_net(4);
+        const FrozenNet net = large_net(4);
         Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
         options.total = 8;
         Window<float> window(sgd, options);
@@ -332,11 +333,11 @@ TEST_CASE("Window: no rows are deferred for other products, budgets, observers o
 }
 
 TEST_CASE("grad: deferred rows of a window do not mix with the returned gradient") {
-    const Net net = large_net(4), reference = net;
+    const FrozenNet net = large_net(4), reference = net;
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 8});
     add_rows(window, net, 3);
-    const auto separate_gradient = [](const Net& of) {
+    const auto separate_gradient = [](const FrozenNet& of) {
         return grad(of.loss(3, 6).sum, {of.parameters[2]})[0];
     };
     CHECK(same_bits(separate_gradient(net), separate_gradient(reference)));
@@ -376,7 +377,7 @@ TEST_CASE("Sum::exact: the sum includes all rows of a weight that two layers rea
 }
 
 TEST_CASE("Window: a backward pass of another window into deferred rows throws an Error") {
-    const Net net = large_net(4), other = large_net(9);
+    const FrozenNet net = large_net(4), other = large_net(9);
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1}), its(other.parameters, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 8}), second(its, {.total = 8});
     add_rows(window, net, 2);
@@ -390,8 +391,8 @@ TEST_CASE("Window: a backward pass of another window into deferred rows throws a
 }
 
 TEST_CASE("Window: if memory for deferred rows cannot be allocated, the bits are the same") {
-    const Net wanted = large_net(4);
-    const auto train = [](const Net& net) {
+    const FrozenNet wanted = large_net(4);
+    const auto train = [](const FrozenNet& net) {
         Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
         Window<float> window(sgd, {.total = 8});
         add_pairs(window, net);
@@ -400,7 +401,7 @@ TEST_CASE("Window: if memory for deferred rows cannot be allocated, the bits are
     train(wanted);
     int continued = 0;
     for (std::uint64_t n = 1;; ++n) {
-        const Net net = large_net(4);
+        const FrozenNet net = large_net(4);
         memory::detail::fail_allocation(n);
         bool failed = false;
         try {
@@ -425,7 +426,7 @@ TEST_CASE("Window: if memory for deferred rows cannot be allocated, the bits are
 TEST_CASE("Window: windows of several threads each cache their own transposed weights") {
     using Weights = std::vector<Array<float>>;
     const auto trained = [](bool in_window) {
-        const Net net = large_net(9);
+        const FrozenNet net = large_net(9);
         Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
         for (int update = 0; update < 3; ++update) {
             if (in_window) {

@@ -11,18 +11,18 @@
 namespace tally::test {
 namespace {
 
-const detail::RngStream any{1, 0};
+const detail::RngStream any_stream{1, 0};
 
 }  // namespace
 
 TEST_CASE("Sequential: a small network with PyTorch's weights yields PyTorch's results and gradients") {
     Sequential<double> model{Flatten<double>(),
-                             Linear<double>(6, 5, any),
+                             Linear<double>(6, 5, any_stream),
                              ReLU<double>(),
-                             Linear<double>(5, 4, any),
+                             Linear<double>(5, 4, any_stream),
                              GELU<double>(),
                              LayerNorm<double>(4),
-                             Linear<double>(4, 3, any, {.bias = false}),
+                             Linear<double>(4, 3, any_stream, {.bias = false}),
                              Tanh<double>()};
     model.load_weights(layer_folder + "mlp.safetensors", WeightOrder::pytorch);
     check_pass(model, Expected("mlp"));
@@ -30,7 +30,7 @@ TEST_CASE("Sequential: a small network with PyTorch's weights yields PyTorch's r
 
 TEST_CASE("SelfAttention: results and gradients are PyTorch's with the same weights") {
     const bool causal = GENERATE(false, true);
-    SelfAttention<double> model(8, 2, any, {.causal = causal});
+    SelfAttention<double> model(8, 2, any_stream, {.causal = causal});
     model.load_weights(layer_folder + "attention.safetensors", WeightOrder::pytorch);
     check_pass(model, Expected("attention"), causal ? "-causal" : "");
 }
@@ -87,21 +87,22 @@ TEST_CASE("Linear, SelfAttention: initial values come from the layer's own rando
 }
 
 TEST_CASE("Layers: inputs of a wrong shape throw an Error") {
-    CHECK_THROWS_WITH(SelfAttention<float>(8, 3, any),
+    CHECK_THROWS_WITH(SelfAttention<float>(8, 3, any_stream),
                       "[attention] a width of 8 cannot be divided among 3 heads");
-    CHECK_THROWS_AS(SelfAttention<float>(8, 0, any), Error);
-    SelfAttention<float> attention(4, 2, any);
+    CHECK_THROWS_AS(SelfAttention<float>(8, 0, any_stream), Error);
+    SelfAttention<float> attention(4, 2, any_stream);
     CHECK_THROWS_WITH(attention(constant(Array<float>::zeros({2, 4}))),
                       "[attention] requires (items, places, 4), but got (2, 4)");
     CHECK_THROWS_WITH(attention(constant(Array<float>::zeros({2, 3, 5}))), contains("but got (2, 3, 5)"));
     CHECK_THROWS_WITH(Flatten<float>()(constant(Array<float>({}, {1}))), contains("[flatten]"));
-    CHECK_THROWS_WITH(Linear<float>(4, 2, any)(constant(Array<float>::zeros({2, 3}))), contains("[linear]"));
+    CHECK_THROWS_WITH(Linear<float>(4, 2, any_stream)(constant(Array<float>::zeros({2, 3}))),
+                      contains("[linear]"));
 }
 
 TEST_CASE("Layers: a batch without items is valid") {
-    Sequential<float> model{Flatten<float>(), Linear<float>(6, 2, any)};
+    Sequential<float> model{Flatten<float>(), Linear<float>(6, 2, any_stream)};
     CHECK(model(constant(Array<float>::zeros({0, 2, 3}))).shape() == Shape{0, 2});
-    SelfAttention<float> attention(4, 2, any, {.causal = true});
+    SelfAttention<float> attention(4, 2, any_stream, {.causal = true});
     CHECK(attention(constant(Array<float>::zeros({0, 3, 4}))).shape() == Shape{0, 3, 4});
     CHECK(attention(constant(Array<float>::zeros({2, 0, 4}))).shape() == Shape{2, 0, 4});
 }

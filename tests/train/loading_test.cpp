@@ -16,10 +16,10 @@
 namespace tally::test {
 namespace {
 
-// A Training is a training run that is interrupted in the middle of a window. The training run has layers
+// A LoadedTraining is a training run that is interrupted in the middle of a window. The training run has layers
 // with a state, an optimizer, a moving average and a window.
-struct Training {
-    explicit Training(std::uint64_t seed, double rate = 0.01)
+struct LoadedTraining {
+    explicit LoadedTraining(std::uint64_t seed, double rate = 0.01)
         : model(Linear<double>(4, 5, {seed, 0}), BatchNorm<double>(5), Tanh<double>(),
                 Dropout<double>(0.3, 7), Linear<double>(5, 4, {seed, 1})),
           adam(model.parameters(), Adam<double>::Options{.learning_rate = rate}),
@@ -70,14 +70,14 @@ struct Training {
 // must either change nothing or load everything.
 template <class Load> void check_failed_loads(Load load, std::uint64_t places, bool open = false) {
     for (const bool held : {false, true}) {
-        Training undisturbed(2);
+        LoadedTraining undisturbed(2);
         if (!open) undisturbed.window.discard();
         load(undisturbed);
         const std::string wanted = undisturbed.bits();
         for (const Scarce kind : {Scarce::once, Scarce::from_then_on, Scarce::ledger}) {
             if (TALLY_ASAN && kind != Scarce::ledger) continue;
             CAPTURE(held, static_cast<int>(kind));
-            Training training(2);
+            LoadedTraining training(2);
             if (!open) training.window.discard();
             std::vector<Array<double>> copies;
             if (held) copies = training.copies();
@@ -100,23 +100,23 @@ TEST_CASE("load_weights: weights are loaded completely or not at all if an alloc
     const WeightOrder order = GENERATE(WeightOrder::tally, WeightOrder::pytorch);
     const Folder folder;
     const std::string path = folder / "w";
-    Training other(1);
+    LoadedTraining other(1);
     other.model.save_weights(path, order);
-    check_failed_loads([&](Training& training) { training.model.load_weights(path, order); }, 20);
+    check_failed_loads([&](LoadedTraining& training) { training.model.load_weights(path, order); }, 20);
 }
 
 TEST_CASE("Window::load: all parts are loaded completely or not at all if an allocation fails") {
-    Training other(1);
+    LoadedTraining other(1);
     TrainingState state;
     other.window.save(state, "w", &other.model);
-    check_failed_loads([&](Training& training) { training.adam.load(state, "w/optimizer"); }, 20);
-    check_failed_loads([&](Training& training) { training.average.load(state, "w/average"); }, 10);
-    check_failed_loads([&](Training& training) { training.window.load(state, "w", &training.model); }, 60,
-                       true);
+    check_failed_loads([&](LoadedTraining& training) { training.adam.load(state, "w/optimizer"); }, 20);
+    check_failed_loads([&](LoadedTraining& training) { training.average.load(state, "w/average"); }, 10);
+    check_failed_loads([&](LoadedTraining& training) { training.window.load(state, "w", &training.model); },
+                       60, true);
 }
 
 TEST_CASE("Window::load: parameters are identified by their names in the model") {
-    Training training(1);
+    LoadedTraining training(1);
     TrainingState state;
     training.window.save(state, "w", &training.model);
     auto reversed = training.model.parameters();

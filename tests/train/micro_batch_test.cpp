@@ -19,9 +19,9 @@ namespace {
 
 [[noreturn]] void run_out() { throw OutOfMemory("none left", Device::cpu, 64, 0); }
 
-// A Net stores a network with dropout, random data and a window. Each call of finish() makes one update.
-struct Net {
-    Net(std::uint64_t seed, std::int64_t items, std::int64_t width)
+// A SmallNet stores a network with dropout, random data and a window. Each call of finish() makes one update.
+struct SmallNet {
+    SmallNet(std::uint64_t seed, std::int64_t items, std::int64_t width)
         : model(Linear<double>(width, width, {seed, 0}), Tanh<double>(), Dropout<double>(0.3, 2),
                 Linear<double>(width, width, {seed, 1}), Tanh<double>(), Linear<double>(width, 2, {seed, 3})),
           adam(model.parameters(), Adam<double>::Options{.learning_rate = 0.01}),
@@ -57,7 +57,7 @@ double worst(const std::vector<double>& a, const std::vector<double>& b) {
 
 // Makes two updates with micro-batches of at most `most` items. Returns the peak of the used memory.
 std::size_t needed(std::uint64_t seed, std::int64_t items, std::int64_t width, std::int64_t most) {
-    Net net(seed, items, width);
+    SmallNet net(seed, items, width);
     memory::reset_peak();
     for (int i = 0; i < 2; ++i) {
         net.fill(Items::in_order(items), most);
@@ -77,7 +77,7 @@ TEST_CASE("Law: with any budget that one item fits, the update is that of the un
     CAPTURE(seed, items, width, least, most, bytes);
     std::vector<double> undivided;
     {
-        Net net(seed, items, width);
+        SmallNet net(seed, items, width);
         for (int i = 0; i < 2; ++i) {
             net.fill(Items::in_order(items), items);
             net.window.finish();
@@ -89,7 +89,7 @@ TEST_CASE("Law: with any budget that one item fits, the update is that of the un
     MicroBatchSize size(items);
     {
         const Budget budget(bytes);
-        Net net(seed, items, width);
+        SmallNet net(seed, items, width);
         for (int i = 0; i < 2; ++i) {
             const auto done = size.update(
                 net.window, items, [&](std::int64_t at_most) { net.fill(Items::in_order(items), at_most); });
@@ -105,7 +105,7 @@ TEST_CASE("Law: with any budget that one item fits, the update is that of the un
     // Adam divides each gradient by its magnitude, so rounding errors of tiny gradients become visible.
     CHECK(worst(got, undivided) < 1e-9);
 
-    Net by_hand(seed, items, width);  // this net uses the found sizes from the start
+    SmallNet by_hand(seed, items, width);  // this net uses the found sizes from the start
     for (const std::int64_t at_most : found) {
         by_hand.fill(Items::in_order(items), at_most);
         by_hand.window.finish();
@@ -117,9 +117,9 @@ TEST_CASE("MicroBatchSize::update: a failed try has no effect") {
     const std::uint64_t seed = GENERATE(range(1u, 9u));
     CAPTURE(seed);
     Random random(seed);
-    Net net(seed, 24, 8), undisturbed(seed, 24, 8);
+    SmallNet net(seed, 24, 8), undisturbed(seed, 24, 8);
     if (random.coin()) {  // allocates gradients and the optimizer's state beforehand
-        for (Net* each : {&net, &undisturbed}) {
+        for (SmallNet* each : {&net, &undisturbed}) {
             each->fill(Items::in_order(24), 24);
             each->window.finish();
         }
@@ -166,7 +166,7 @@ TEST_CASE("MicroBatchSize::update: a failed try has no effect") {
 }
 
 TEST_CASE("MicroBatchSize::update: a size larger than the number of items is halved from that number") {
-    Net net(1, 6, 4);
+    SmallNet net(1, 6, 4);
     MicroBatchSize size(1000);
     std::vector<std::int64_t> tried;
     size.update(net.window, 6, [&](std::int64_t most) {
@@ -181,7 +181,7 @@ TEST_CASE("MicroBatchSize::update: if not even one item fits, the error lists th
     const std::int64_t width = 64;
     const auto message = [&](std::size_t bytes, double more) -> std::string {
         const Budget budget(bytes);
-        Net net(1, 4, width);
+        SmallNet net(1, 4, width);
         MicroBatchSize size(4);
         try {
             size.update(net.window, 4, [&](std::int64_t most) {
@@ -216,7 +216,7 @@ TEST_CASE("MicroBatchSize::update: if not even one item fits, the error lists th
 }
 
 TEST_CASE("MicroBatchSize::update: windows that cannot be retried throw an Error") {
-    Net net(1, 4, 4);
+    SmallNet net(1, 4, 4);
     MicroBatchSize size(4);
     const auto fill = [&](std::int64_t most) { net.fill(Items::in_order(4), most); };
     CHECK_THROWS_WITH(MicroBatchSize(0), contains("[micro_batch] a micro-batch holds at least one item; 0"));
@@ -256,7 +256,7 @@ struct Fitted {
     }
     std::vector<double> numbers() { return net.numbers(); }
 
-    Net net;
+    SmallNet net;
     std::int64_t fits, left = -1;  // most items that fit; number of micro-batches before Interrupted
     Sgd<double> sgd;
     std::optional<Trainer<double>> trainer;
@@ -310,7 +310,7 @@ TEST_CASE("Trainer: auto_find_batch_size finds the size that fits and yields the
 TEST_CASE("Trainer: Tail::drop drops a window that lacks a micro-batch for every size that fits") {
     for (const std::int64_t items : {16, 17, 24, 25, 31}) {
         const auto updates = [&](bool automatic, std::int64_t fits) {
-            Net net(3, items, 4);
+            SmallNet net(3, items, 4);
             Sgd<double> sgd(net.model.parameters(), {.learning_rate = 0.1});
             Trainer<double> trainer(net.model, sgd, items,
                                     [&](const Items& some, ForwardPass& pass) {

@@ -27,7 +27,7 @@ Array<S> data(std::uint64_t stream, S scale = 1) {
 }
 
 // In this network, batch norm collects statistics, and dropout depends on the indices of the items.
-struct Net {
+struct PendingNet {
     Sequential<S> model{Linear<S>(3, 4, {1, 1}), BatchNorm<S>(4), Dropout<S>(0.5, 7),
                         Linear<S>(4, 1, {1, 2})};
     Sgd<S> sgd{model.parameters(), {.learning_rate = 0.1}};
@@ -43,8 +43,8 @@ struct Net {
 };
 
 // Makes two updates, each with two micro-batches. Calls the function `before` before each micro-batch.
-std::vector<S> after(const std::function<void(Net&, Window<S>&)>& before) {
-    Net net;
+std::vector<S> after(const std::function<void(PendingNet&, Window<S>&)>& before) {
+    PendingNet net;
     Window<S> window(net.sgd, {.micro_batches = 2, .seed = 3});
     for (int update = 0; update < 2; ++update) {
         for (const std::uint64_t stream : {1u, 2u}) {
@@ -63,31 +63,32 @@ struct Stop : std::runtime_error {
 }  // namespace
 
 TEST_CASE("begin_micro_batch: a pass whose loss is not added has no effect") {
-    const auto plain = after([](Net&, Window<S>&) {});
-    CHECK(after([](Net&, Window<S>& window) { window.begin_micro_batch(9); }) == plain);
-    CHECK(after([](Net& net, Window<S>& window) {  // this loss is not added
+    const auto plain = after([](PendingNet&, Window<S>&) {});
+    CHECK(after([](PendingNet&, Window<S>& window) { window.begin_micro_batch(9); }) == plain);
+    CHECK(after([](PendingNet& net, Window<S>& window) {  // this loss is not added
               net.loss(data(9, 10), window.begin_micro_batch(4));
           }) == plain);
-    CHECK(after([](Net& net, Window<S>& window) {  // this loss is not finite, so it is not added
+    CHECK(after([](PendingNet& net, Window<S>& window) {  // this loss is not finite, so it is not added
               Array<S> x = data(9);
               *x.writable() = NAN;
               REQUIRE_FALSE(std::isfinite(net.loss(x, window.begin_micro_batch(4)).mean().item()));
           }) == plain);
-    CHECK(after([](Net& net, Window<S>& window) {
+    CHECK(after([](PendingNet& net, Window<S>& window) {
               const auto thrown = [&] {
                   const auto loss = net.loss(data(9), window.begin_micro_batch(4));
                   throw Stop();
               };
               CHECK_THROWS_AS(thrown(), Stop);
           }) == plain);
-    CHECK(after([](Net& net, Window<S>& window) {  // allocations of the forward pass fail at several places
+    CHECK(after([](PendingNet& net,
+                   Window<S>& window) {  // allocations of the forward pass fail at several places
               for (std::uint64_t n = 1; n < 12; n += 3) {
                   memory::detail::fail_allocation(n);
                   CHECK_THROWS_AS(net.loss(data(9), window.begin_micro_batch(4)), OutOfMemory);
                   memory::detail::fail_allocation(0);
               }
           }) == plain);
-    CHECK(after([](Net& net, Window<S>& window) {  // the window rejects the loss
+    CHECK(after([](PendingNet& net, Window<S>& window) {  // the window rejects the loss
               const auto loss = net.loss(data(9), window.begin_micro_batch(4));
               CHECK_THROWS_WITH(window.add(loss, {.weight = -1}), contains("cannot have the weight -1"));
           }) == plain);
@@ -95,13 +96,13 @@ TEST_CASE("begin_micro_batch: a pass whose loss is not added has no effect") {
 
 TEST_CASE("Window::save: a window can be saved while a pass is pending") {
     const auto saved = [](bool pending) {
-        Net net;
+        PendingNet net;
         Window<S> window(net.sgd);
         window.add(net.loss(data(1), window.begin_micro_batch(4)));
         if (pending) net.loss(data(9), window.begin_micro_batch(4));
         TrainingState state;
         window.save(state, "window", &net.model);
-        Net other;
+        PendingNet other;
         Window<S> resumed(other.sgd);
         resumed.load(state, "window", &other.model);
         resumed.add(other.loss(data(2), resumed.begin_micro_batch(4)));
@@ -114,7 +115,7 @@ TEST_CASE("Window::save: a window can be saved while a pass is pending") {
 TEST_CASE("Window::add: a loss belongs to the pass in which it was recorded") {
     const auto stale_loss =
         contains("recorded before the last begin_micro_batch() began, or in a window that is over");
-    Net net;
+    PendingNet net;
     Window<S> window(net.sgd);
     const auto a = net.loss(data(1), window.begin_micro_batch(4));
     const auto b = net.loss(data(2), window.begin_micro_batch(4));
@@ -135,7 +136,7 @@ TEST_CASE("Window::add: a loss belongs to the pass in which it was recorded") {
 }
 
 TEST_CASE("begin_micro_batch: items are numbered by the micro-batches that were added") {
-    Net net;
+    PendingNet net;
     Window<S> window(net.sgd);
     CHECK(window.begin_micro_batch(4).first_item == 0);
     CHECK(window.begin_micro_batch(3).first_item == 0);
@@ -158,7 +159,7 @@ std::vector<S> trained(int at, Then then, bool auto_size) {
     int calls = 0;
     std::vector<S> found;
     const auto with_trainer = [&](bool throws, auto go) {
-        Net net;
+        PendingNet net;
         Trainer<S> trainer(net.model, net.sgd, 50,
                            [&](const Items& items, ForwardPass& pass) {
                                auto loss = net.loss(rows(x, items), pass);
