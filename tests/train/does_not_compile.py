@@ -2,20 +2,24 @@
 # Compiles wrong programs, such as one that adds a mean to a window. The compiler must reject each of them.
 #
 #     does_not_compile.py COMPILER INCLUDE_PATH
+import pathlib
 import subprocess
 import sys
+import tempfile
 
-PROGRAM = """
+HEADERS = """
 #include "tally/train/batches.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/window.hpp"
+"""
+XTENSOR = '#include "tally/xtensor.hpp"\n'
+PROGRAM = """
 using namespace tally;
 void run(Window<float>& window, Linear<float>& layer, const Tensor& y, Array<float> numbers) {
     %s
 }
 """
 WITH_XTENSOR = """
-#include "tally/xtensor.hpp"
 using namespace tally;
 void run(Array<float>& numbers, const Array<float>& others) {
     %s
@@ -68,23 +72,33 @@ REJECTED_WITH_XTENSOR = {
 }
 
 
-def compiled(compiler, path, program, statement, *options):
-    done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", *options, f"-I{path}", "-x", "c++", "-"],
+def precompiled(compiler, path, header, text):
+    header.write_text(text, encoding="utf-8")
+    subprocess.run([compiler, "-std=c++20", f"-I{path}", "-x", "c++-header", header, "-o", f"{header}.gch"], check=True)
+    return header
+
+
+def compiled(compiler, header, program, statement, *options):
+    done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", *options, "-include", header, "-x", "c++", "-"],
                           input=program % statement, capture_output=True, text=True)
     return done.returncode == 0, done.stderr
 
 
 def main(compiler, path):
     wrong = []
-    for program, compiles, rejected in [(PROGRAM, COMPILES, REJECTED), (WITH_XTENSOR, COMPILES_WITH_XTENSOR, REJECTED_WITH_XTENSOR)]:
-        for statement in compiles:
-            good, output = compiled(compiler, path, program, statement)
-            if not good:
-                wrong.append(f"does not compile: {statement}\n{output}")
-        for statement, sentence in rejected.items():
-            good, output = compiled(compiler, path, program, statement, "-Werror=unused-result")
-            if good or sentence not in output:
-                wrong.append(f"{'compiles' if good else 'rejected with another message'}: {statement}\n{output}")
+    with tempfile.TemporaryDirectory() as folder:
+        headers = precompiled(compiler, path, pathlib.Path(folder, "headers.hpp"), HEADERS)
+        with_xtensor = precompiled(compiler, path, pathlib.Path(folder, "xtensor.hpp"), XTENSOR)
+        for header, program, compiles, rejected in [(headers, PROGRAM, COMPILES, REJECTED),
+                                                    (with_xtensor, WITH_XTENSOR, COMPILES_WITH_XTENSOR, REJECTED_WITH_XTENSOR)]:
+            for statement in compiles:
+                good, output = compiled(compiler, header, program, statement)
+                if not good:
+                    wrong.append(f"does not compile: {statement}\n{output}")
+            for statement, sentence in rejected.items():
+                good, output = compiled(compiler, header, program, statement, "-Werror=unused-result")
+                if good or sentence not in output:
+                    wrong.append(f"{'compiles' if good else 'rejected with another message'}: {statement}\n{output}")
     print("\n".join(wrong) or f"{len(REJECTED) + len(REJECTED_WITH_XTENSOR)} rejected, each with its message")
     return 1 if wrong else 0
 
