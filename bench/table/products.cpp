@@ -66,7 +66,7 @@ Planned planned(const char* name, const char* what, const detail::Product& p, do
 
 }  // namespace
 
-// The matrices have sizes that occur in the network of lesson 22 and in a deep network.
+// The products have the sizes of lesson 22's network with up to 64 items, and of a deep network. Two are cubes.
 std::vector<Planned> product_rows() {
     const auto large = [](const char* name, const char* what, const detail::Product& p) {
         return planned(name, what, p, by_vectors(0.9, 0.97), 1);
@@ -74,20 +74,28 @@ std::vector<Planned> product_rows() {
     const auto few = [](const char* name, const char* what, const detail::Product& p) {
         return planned(name, what, p, by_vectors(1, 0.97), 1.2);
     };
-    return {large("xw", "product x W", {64, 512, 784, false, false}),
-            large("xdy", "product xᵀdy", {784, 512, 64, true, false}),
-            large("dyw", "product dy Wᵀ", {64, 512, 512, false, true}),
-            large("xw", "product x W", {4096, 256, 256, false, false}),
-            large("xdy", "product xᵀdy", {256, 256, 4096, true, false}),
-            large("cube", "product", {128, 128, 128, false, false}),
-            large("cube", "product", {1024, 1024, 1024, false, false}),
-            few("xw", "product x W", {16, 512, 784, false, false}),
-            few("dyw", "product dy Wᵀ", {16, 512, 512, false, true}),
-            few("xw", "product x W", {1, 512, 784, false, false}),
-            planned("dyw", "product dy Wᵀ", {1, 512, 512, false, true}, by_vectors(1, 0), 1.2),
-            few("xdy", "product xᵀdy, added,", {784, 512, 1, true, false}),
-            few("xw", "product x W", {64, 10, 512, false, false}),
-            few("xdy", "product xᵀdy", {512, 10, 64, true, false})};
+    std::vector<Planned> rows{
+        large("xw", "product x W", {64, 512, 784, false, false}),
+        large("xdy", "product xᵀdy", {784, 512, 64, true, false}),
+        large("dyw", "product dy Wᵀ", {64, 512, 512, false, true}),
+        large("xw", "product x W", {4096, 256, 256, false, false}),
+        large("xdy", "product xᵀdy", {256, 256, 4096, true, false}),
+        large("cube", "product", {128, 128, 128, false, false}),
+        large("cube", "product", {1024, 1024, 1024, false, false}),
+        few("xw", "product x W", {16, 512, 784, false, false}),
+        few("dyw", "product dy Wᵀ", {16, 512, 512, false, true}),
+        few("xw", "product x W", {1, 512, 784, false, false}),
+        planned("dyw", "product dy Wᵀ", {1, 512, 512, false, true}, by_vectors(1, 0), 1.2),
+        few("xdy", "product xᵀdy, added,", {784, 512, 1, true, false}),
+        few("xw", "product x W", {64, 10, 512, false, false}),
+        few("xdy", "product xᵀdy", {512, 10, 64, true, false})};
+    for (const std::size_t items : {4, 8, 24, 48}) {
+        rows.push_back(
+            planned("xw", "product x W", {items, 512, 784, false, false}, by_vectors(0, 0.97), 1.2));
+        rows.push_back(
+            planned("dyw", "product dy Wᵀ", {items, 512, 512, false, true}, by_vectors(0, 0.97), 1.2));
+    }
+    return rows;
 }
 
 }  // namespace tally::bench

@@ -11,20 +11,32 @@ namespace tally::cpu {
 
 namespace {
 
-// The tile sizes are chosen for 32 vector registers with AVX-512, and for 16 registers otherwise.
+constexpr std::size_t depth = 256;  // summands per block
+
+// The sizes are chosen for 32 vector registers with AVX-512, and for 16 registers otherwise. If the columns of `a`
+// are contiguous, neighbouring strips share cache lines. Therefore `packed_columns` columns of all strips are packed
+// before the next columns. Without AVX-512, `gap` elements separate two strips, so that equal columns of the strips
+// are in different sets of the L1 cache.
 #if defined(__AVX512F__)
-constexpr std::size_t tile_rows = 12, few_rows = 6, pair_vectors = 8;
+constexpr std::size_t tile_rows = 12, few_rows = 6, pair_vectors = 8, packed_columns = depth, gap = 0;
+constexpr bool first_strip_packs = false;
 #else
-constexpr std::size_t tile_rows = 6, few_rows = 2, pair_vectors = 4;
+constexpr std::size_t tile_rows = 6, few_rows = 2, pair_vectors = 4, packed_columns = 16, gap = 16;
+constexpr bool first_strip_packs = true;
 #endif
 constexpr std::size_t loose_rows = std::min<std::size_t>(tile_rows, 8);  // tile rows if a is not packed
 constexpr std::size_t near = std::size_t{32} << 10;                      // bytes of the L1 cache
-constexpr std::size_t depth = 256;                                       // summands per block
 
 template <class S> constexpr std::size_t tile_width = 2 * lanes<S>;
-template <class S> constexpr std::size_t strip_a = (tile_rows + lanes<S> - 1) / lanes<S>* lanes<S>;
+template <class S> constexpr std::size_t in_vectors = (tile_rows + lanes<S> - 1) / lanes<S>* lanes<S>;
+// Elements from a packed column of `a` to the next one. If one vector stores a column, its last elements may overwrite
+// the next column, which is stored later, or the gap after the strip.
 template <class S>
-constexpr std::size_t block_rows = Workspace::bytes_of_a / (strip_a<S> * depth * sizeof(S)) * tile_rows;
+constexpr std::size_t column_a = (first_strip_packs && tile_rows <= lanes<S>) ? tile_rows : in_vectors<S>;
+static_assert(gap >= in_vectors<float> - column_a<float> && gap >= in_vectors<double> - column_a<double>);
+template <class S> constexpr std::size_t strip_a(std::size_t k) { return column_a<S> * k + gap; }
+template <class S>
+constexpr std::size_t block_rows = Workspace::bytes_of_a / (strip_a<S>(depth) * sizeof(S)) * tile_rows;
 template <class S> constexpr std::size_t block_width = Workspace::bytes_of_b / (depth * sizeof(S));
 
 // ---- packing: copies a strip, so that its elements for each summand are contiguous ----
@@ -44,15 +56,18 @@ template <class S> void pack_across(const Strip<S>& strip, std::size_t k, S* to,
             const LaneMatrix<S> square = width == L && height == L
                                              ? load_transposed<S>(from, strip.across)
                                              : load_transposed<S>(from, strip.across, height, width);
-            for (std::size_t i = 0; i < width; ++i) square[i].store_aligned(to + (q + i) * step + r);
+            for (std::size_t i = 0; i < width; ++i) square[i].store_unaligned(to + (q + i) * step + r);
         }
 }
 
 template <class S> void pack_along(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
     const S* from = strip.at;
     for (std::size_t q = 0; q < k; ++q, from += strip.along, to += step)
-        for (std::size_t r = 0; r < strip.height; r += lanes<S>)
-            load_up_to(from + r, strip.height - r).store_aligned(to + r);
+        for (std::size_t r = 0; r < strip.height; r += lanes<S>) {
+            if constexpr (first_strip_packs) __builtin_prefetch(from + r + packed_columns * strip.along);
+            const std::size_t readable = first_strip_packs ? strip.below : strip.height;
+            load_up_to(from + r, readable - r).store_unaligned(to + r);
+        }
 }
 
 template <class S> void pack(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
@@ -83,10 +98,12 @@ template <class S> struct Tile {
     std::size_t a_down, a_right, b_down;
     Sums<S> c;
     std::size_t width, k;
+    S* copy;  // null, or the address to which the tile copies the rows of b while it reads them
 };
 
 // Computes a tile of Rows x (Vectors * lanes) elements. Packed strips of `a` are stored column by column.
-template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_tile(const Tile<S>& t) {
+template <class S, std::size_t Rows, std::size_t Vectors, bool Packed, bool Copies>
+void add_tile(const Tile<S>& t) {
     constexpr std::size_t L = lanes<S>;
     Batch<S> total[Rows][Vectors];
     unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
@@ -102,12 +119,21 @@ template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_
         });
     });
     const S *a = t.a, *b = t.b;
+    [[maybe_unused]] S* copy = t.copy;
     const std::size_t a_down = Packed ? 1 : t.a_down;
+#if !defined(__AVX512F__)  // AVX-512's tiles have twice as much work per iteration
+#pragma GCC unroll 4
+#endif
     for (std::size_t l = 0; l < t.k; ++l, a += t.a_right, b += t.b_down) {
         Batch<S> row[Vectors];
         unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
             row[v] = Batch<S>::load_unaligned(b + v * L);
+            if constexpr (Copies) row[v].store_aligned(copy + v * L);
         });
+        if constexpr (Copies) {
+            __builtin_prefetch(b + 8 * t.b_down);  // 4 and 16 rows ahead are slower
+            copy += Vectors * L;
+        }
         unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
             const Batch<S> factor(a[i * a_down]);
             unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
@@ -124,16 +150,19 @@ template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_
 
 template <class S> using AddTile = void (*)(const Tile<S>&);
 
-template <class S, std::size_t Vectors, bool Packed, std::size_t max_rows = Packed ? tile_rows : loose_rows>
+template <class S, std::size_t Vectors, bool Packed, bool Copies = false,
+          std::size_t max_rows = Packed ? tile_rows : loose_rows>
 AddTile<S> tile_of(std::size_t rows) {
     static constexpr auto made = []<std::size_t... i>(std::index_sequence<i...>) {
-        return std::array<AddTile<S>, sizeof...(i)>{add_tile<S, i + 1, Vectors, Packed>...};
+        return std::array<AddTile<S>, sizeof...(i)>{add_tile<S, i + 1, Vectors, Packed, Copies>...};
     }
     (std::make_index_sequence<max_rows>());
     return made[rows - 1];
 }
 
 template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& tile) {
+    if constexpr (first_strip_packs)
+        if (tile.copy) return tile_of<S, 2, true, true>(rows)(tile);
     if (tile.width > lanes<S>)
         (packed ? tile_of<S, 2, true>(rows) : tile_of<S, 2, false>(rows))(tile);
     else
@@ -146,10 +175,11 @@ template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, s
                                                  Matrix<S> b, const Sums<S>& c) {
     if (m > few_rows || b.col_stride != 1) return 0;
     const std::size_t width = (m <= 2 ? pair_vectors : 4) * lanes<S>;
-    const AddTile<S> add = m <= 2 ? tile_of<S, pair_vectors, false, 2>(m) : tile_of<S, 4, false, few_rows>(m);
+    const AddTile<S> add =
+        m <= 2 ? tile_of<S, pair_vectors, false, false, 2>(m) : tile_of<S, 4, false, false, few_rows>(m);
     std::size_t j = 0;
     for (; j + width <= n; j += width)
-        add({a.at, b.at + j, a.row_stride, a.col_stride, b.row_stride, c.from(0, j), width, k});
+        add({a.at, b.at + j, a.row_stride, a.col_stride, b.row_stride, c.from(0, j), width, k, nullptr});
     return j;
 }
 
@@ -161,47 +191,66 @@ std::size_t strip_height(std::size_t rows, std::size_t max_height) {
     return (rows + strips - 1) / strips;
 }
 
-template <class S> struct Panels {  // columns of b, packed or read in place
-    const S* packed;
-    const S* unpacked;  // or null
-    std::size_t pitch;
+// The ways to read b. With `copied`, the tiles of the first strip of `a` read b in place and pack b for the others.
+enum class Columns { in_place, packed, copied };
 
-    Tile<S> tile(std::size_t j, std::size_t width, std::size_t k) const {
-        const bool is_unpacked = unpacked != nullptr && width == tile_width<S>;
+template <class S> Columns how_to_read(std::size_t m, std::size_t n, std::size_t k, Matrix<S> b) {
+    if (b.col_stride != 1) return Columns::packed;
+    if (n * k * sizeof(S) <= near) return Columns::in_place;  // b stays in the cache
+    if (first_strip_packs)
+        return m <= tile_rows || n <= 2 * tile_width<S> ? Columns::in_place : Columns::copied;
+    // A separate packing takes more time than it saves if `a` has few rows. The limit is higher if two rows of b
+    // fit into a memory page.
+    const bool few = m <= 24 || (m <= 4 * tile_rows && b.row_stride * sizeof(S) <= 2048);
+    return few ? Columns::in_place : Columns::packed;
+}
+
+template <class S> struct Panels {  // columns of b
+    S* packed;
+    Matrix<S> b;
+    Columns columns;
+
+    Tile<S> tile(std::size_t j, std::size_t width, std::size_t k, bool first_strip) const {
+        const bool copied = columns == Columns::copied && first_strip;
+        const bool is_unpacked = width == tile_width<S> && (copied || columns == Columns::in_place);
         Tile<S> made{};
-        made.b = is_unpacked ? unpacked + j : packed + j * k;
-        made.b_down = is_unpacked ? pitch : tile_width<S>;
+        made.b = is_unpacked ? b.at + j : packed + j * k;
+        made.b_down = is_unpacked ? b.row_stride : tile_width<S>;
         made.width = width;
         made.k = k;
+        if (is_unpacked && copied) made.copy = packed + j * k;
         return made;
     }
 };
 
-template <class S> Panels<S> pack_panels(Matrix<S> b, bool in_place, std::size_t n, std::size_t k, S* to) {
+template <class S> Panels<S> pack_panels(Matrix<S> b, Columns columns, std::size_t n, std::size_t k, S* to) {
     for (std::size_t j = 0; j < n; j += tile_width<S>) {
         const std::size_t width = std::min(tile_width<S>, n - j);
-        if (!in_place || width < tile_width<S>)
+        if (columns == Columns::packed || width < tile_width<S>)
             pack({b.at + j * b.col_stride, b.col_stride, b.row_stride, width, n - j}, k, to + j * k,
                  tile_width<S>);
     }
-    return {to, in_place ? b.at : nullptr, b.row_stride};
+    return {to, b, columns};
 }
 
 template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
-                                       const Panels<S>& panels, const Sums<S>& c, S* packed_a) {
+                                       const Panels<S>& panels, bool first_rows, const Sums<S>& c,
+                                       S* packed_a) {
     // Does not pack `a` if `a` is read at most twice or stays in the cache.
     const bool is_unpacked = n <= 2 * tile_width<S> || (a.row_stride == 1 && k <= 32);
     const bool neighbours = !is_unpacked || a.row_stride == 1;
     const std::size_t high = strip_height(m, neighbours ? tile_rows : loose_rows);
-    const auto place = [&](std::size_t i) { return packed_a + i / high * strip_a<S> * k; };
-    for (std::size_t i = 0; !is_unpacked && i < m; i += high)
-        pack({a.at + i * a.row_stride, a.row_stride, a.col_stride, std::min(high, m - i), m - i}, k, place(i),
-             strip_a<S>);
+    const auto place = [&](std::size_t i) { return packed_a + i / high * strip_a<S>(k); };
+    const std::size_t at_once = a.row_stride == 1 ? packed_columns : k;
+    for (std::size_t l = 0; !is_unpacked && l < k; l += at_once)
+        for (std::size_t i = 0; i < m; i += high)
+            pack({a.from(i, l).at, a.row_stride, a.col_stride, std::min(high, m - i), m - i},
+                 std::min(at_once, k - l), place(i) + l * column_a<S>, column_a<S>);
     const auto multiply = [&](std::size_t i, std::size_t j) {
-        Tile<S> tile = panels.tile(j, std::min(tile_width<S>, n - j), k);
+        Tile<S> tile = panels.tile(j, std::min(tile_width<S>, n - j), k, first_rows && i == 0);
         tile.a = is_unpacked ? a.at + i * a.row_stride : place(i);
         tile.a_down = a.row_stride;
-        tile.a_right = is_unpacked ? a.col_stride : strip_a<S>;
+        tile.a_right = is_unpacked ? a.col_stride : column_a<S>;
         tile.c = c.from(i, j);
         add_tile(std::min(high, m - i), neighbours, tile);
     };
@@ -255,18 +304,15 @@ Workspace::~Workspace() {
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Sums<S> c, const Workspace& workspace) {
     if (better_transposed(m, n, k, a)) return multiply_transposed(m, n, k, a, b, c, workspace);
-    // Packing b takes more time than it saves if b fits into the cache, or if `a` has few rows. The limit for
-    // few rows is higher if two rows of b fit into a memory page.
-    const bool few = m <= 24 || (m <= 4 * tile_rows && b.row_stride * sizeof(S) <= 2048);
-    const bool b_in_place = b.col_stride == 1 && (few || n * k * sizeof(S) <= near);
     for (std::size_t j = multiply_few_rows(m, n, k, a, b, c); j < n; j += block_width<S>) {
         const std::size_t wide = std::min(block_width<S>, n - j);
+        const Columns columns = how_to_read(m, wide, k, b);
         Sums<S> sums = c.from(0, j);
         for (std::size_t l = 0; l < k; l += depth, sums = sums.go_on()) {
             const std::size_t deep = std::min(depth, k - l);
-            const Panels<S> panels = pack_panels(b.from(l, j), b_in_place, wide, deep, workspace.b<S>());
+            const Panels<S> panels = pack_panels(b.from(l, j), columns, wide, deep, workspace.b<S>());
             for (std::size_t i = 0; i < m; i += block_rows<S>)
-                multiply_block(std::min(block_rows<S>, m - i), wide, deep, a.from(i, l), panels,
+                multiply_block(std::min(block_rows<S>, m - i), wide, deep, a.from(i, l), panels, i == 0,
                                sums.from(i, 0), workspace.a<S>());
         }
     }

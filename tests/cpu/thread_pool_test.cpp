@@ -134,7 +134,7 @@ TEST_CASE("memory report: includes the packing buffer of each multiplying thread
     CHECK(after.packing == before);
     memory::Report report;
     report.packing = cpu::Workspace::bytes;
-    CHECK(to_string(report).ends_with("; packing buffers 1.2 MiB\n"));
+    CHECK(to_string(report).ends_with("; packing buffers 1.3 MiB\n"));
 }
 
 TEST_CASE("thread pool: a forked process starts no threads and multiplies alone") {
