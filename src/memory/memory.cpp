@@ -182,7 +182,7 @@ Sums raise_peaks(Device device) {
 void update_peaks(ThreadStats& account, Device device) {
     account.check_peaks.store(false);
     // Read `live` before the sums: a thread that registers after the read sets check_peaks.
-    account.max_growth = live.load() <= 1 ? any_growth : hidden_growth;
+    account.max_growth = live.load() <= 1 ? 0 : hidden_growth;
     account.set_headroom(raise_peaks(device));
     if (poisoning.load()) account.check_peaks.store(true);
 }

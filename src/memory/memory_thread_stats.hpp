@@ -88,7 +88,6 @@ using Sums = std::array<std::int64_t, rows>;
 // With several threads, a thread updates the peaks when it uses `hidden_growth` bytes more than its minimum since its
 // last update. A peak can thus miss up to `hidden_growth` bytes of each thread.
 inline constexpr std::int64_t hidden_growth = 64 << 10;
-inline constexpr std::int64_t any_growth = std::numeric_limits<std::int64_t>::max() / 4;
 
 // Counts the memory of one thread on one device. The bytes in use are `acquired` minus `cached`, and the
 // temporary bytes are the bytes in use minus `held`. The fast path changes only the byte count `cached`.
@@ -96,7 +95,7 @@ struct ThreadStats {
     Counter<std::int64_t> cached;
     std::int64_t min_cached = 0;  // if fewer bytes are cached, a peak may be exceeded and must be updated
     std::int64_t min_cached_for_all = 0, min_cached_for_temporary = 0;  // min_cached is the larger of these
-    std::int64_t max_growth = any_growth;                               // hidden_growth with several threads
+    std::int64_t max_growth = 0;  // hidden_growth with several threads, 0 (no limit) with one thread
     // If true, the next change updates the peaks. Any thread may set the flag, but only the owner clears it.
     std::atomic<bool> check_peaks{true};
     Counter<std::uint64_t> allocations, fresh;
@@ -125,7 +124,7 @@ struct ThreadStats {
         cached.set(waiting);
         const std::uint64_t ref_count = storage->ref_count.load(std::memory_order_relaxed);
         if (ref_count >> 32 != 0) hold(memory_class_of(ref_count), -bytes);  // not temporary
-        if (waiting - max_growth > std::min(min_cached_for_all, min_cached_for_temporary)) [[unlikely]]
+        if (max_growth != 0) [[unlikely]]
             limit_growth();
         cache.put(storage, storage->bytes);
         return true;
@@ -154,21 +153,25 @@ struct ThreadStats {
     void hold(MemoryClass memory_class, std::int64_t bytes) {  // negative: not held any more
         const auto row = static_cast<std::size_t>(memory_class);
         held[row].add(bytes);
-        max_held[row] = std::min(max_held[row], held[row].get() + max_growth);
         min_cached_for_temporary -= bytes;
+        if (max_growth != 0) [[unlikely]]
+            max_held[row] = std::min(max_held[row], held[row].get() + max_growth);
         limit_growth();
     }
     // Sets the growth at which this thread must update the peaks.
     void set_headroom(const Sums& headroom) {
         for (std::size_t row = 0; row < memory_classes; ++row)
-            max_held[row] = held[row].get() + std::min(headroom[row], max_growth);
+            max_held[row] =
+                held[row].get() + (max_growth == 0 ? headroom[row] : std::min(headroom[row], max_growth));
         min_cached_for_all = cached.get() - headroom[all_classes];
         min_cached_for_temporary = cached.get() - headroom[temporary];
         limit_growth();
     }
     void limit_growth() {
-        min_cached_for_all = std::max(min_cached_for_all, cached.get() - max_growth);
-        min_cached_for_temporary = std::max(min_cached_for_temporary, cached.get() - max_growth);
+        if (max_growth != 0) [[unlikely]] {
+            min_cached_for_all = std::max(min_cached_for_all, cached.get() - max_growth);
+            min_cached_for_temporary = std::max(min_cached_for_temporary, cached.get() - max_growth);
+        }
         min_cached = std::max(min_cached_for_all, min_cached_for_temporary);
     }
     bool exceeds_headroom(MemoryClass memory_class) const {
