@@ -17,9 +17,8 @@ std::size_t to_size(std::int64_t extent) { return static_cast<std::size_t>(exten
 
 [[noreturn]] void reject(const std::string& what, const char* op, const Shape& a, const Shape& b,
                          bool transpose_a, bool transpose_b) {
-    throw Error(std::string("[") + op + "] " + what + ": " + to_string(a) +
-                (transpose_a ? " transposed" : "") + " x " + to_string(b) +
-                (transpose_b ? " transposed" : ""));
+    throw Error(op, what, ": ", a, transpose_a ? " transposed" : "", " x ", b,
+                transpose_b ? " transposed" : "");
 }
 
 Shape batch_of(const Shape& shape) {
@@ -27,8 +26,8 @@ Shape batch_of(const Shape& shape) {
 }
 
 // Plans a product with an operand that is a vector or a batch.
-detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, const Shape& b, bool transpose_a,
-                                             bool transpose_b) {
+[[gnu::noinline]] ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, const Shape& b,
+                                                       bool transpose_a, bool transpose_b) {
     const auto fail = [&](const std::string& what) { reject(what, op, a, b, transpose_a, transpose_b); };
     if (a.rank() == 0 || b.rank() == 0) fail("a single number is not a matrix");
     if ((transpose_a && a.rank() == 1) || (transpose_b && b.rank() == 1)) fail("a vector has no transpose");
@@ -46,15 +45,14 @@ detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, con
     }
     if (k != rows_of_b) fail("inner sizes differ");
 
-    detail::ProductPlan plan;
-    plan.product = {to_size(m), to_size(n), to_size(k), transpose_a, transpose_b};
-    if (a.rank() <= 2 && b.rank() <= 2) {  // no batch, and at least one vector
-        if (a.rank() == 2 || b.rank() == 2) plan.shape = Shape{a.rank() == 2 ? m : n};
+    ProductPlan plan({to_size(m), to_size(n), to_size(k), transpose_a, transpose_b}, Shape());
+    if (a.rank() == 1 && b.rank() <= 2) {  // plan_product() plans a matrix times a vector
+        if (b.rank() == 2) plan.shape = Shape{n};
         return plan;
     }
     const Shape batch_a = batch_of(a), batch_b = batch_of(b);
     Shape batch;
-    if (!detail::broadcasts(batch_a, batch_b, batch))
+    if (!broadcasts(batch_a, batch_b, batch))
         fail("batches of " + to_string(batch_a) + " and " + to_string(batch_b) + " do not broadcast");
     std::vector<std::int64_t> extents(batch.begin(), batch.end());
     if (a.rank() > 1) extents.push_back(m);
@@ -63,34 +61,30 @@ detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, con
     if (batch_b.size() == 1 && !transpose_a)  // one matrix times the rows of all members
         plan.product.m *= batch.size();
     else
-        plan.batch = detail::broadcast_index(batch, batch_a, batch_b);
+        plan.batch = broadcast_index(batch, batch_a, batch_b);
     return plan;
 }
 
 }  // namespace
 
-ProductPlan plan_product(const char* op, const Shape& a, const Shape& b,
-                         const detail::TransposeOptions& options) {
+ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const TransposeOptions& options) {
     const bool transpose_a = options.transpose_a, transpose_b = options.transpose_b;
-    if (a.rank() != 2 || b.rank() != 2) return plan_vectors_and_batches(op, a, b, transpose_a, transpose_b);
+    const bool is_column = b.rank() == 1 && !transpose_b;
+    if (a.rank() != 2 || (b.rank() != 2 && !is_column))
+        return plan_vectors_and_batches(op, a, b, transpose_a, transpose_b);
     const std::int64_t m = a.begin()[transpose_a ? 1 : 0], k = a.begin()[transpose_a ? 0 : 1],
-                       n = b.begin()[transpose_b ? 0 : 1];
+                       n = is_column ? 1 : b.begin()[transpose_b ? 0 : 1];
     if (b.begin()[transpose_b ? 1 : 0] != k) reject("inner sizes differ", op, a, b, transpose_a, transpose_b);
-    ProductPlan plan;
-    plan.product = {to_size(m), to_size(n), to_size(k), transpose_a, transpose_b};
-    plan.shape = Shape{m, n};
-    return plan;
+    return {{to_size(m), to_size(n), to_size(k), transpose_a, transpose_b},
+            is_column ? a.along(transpose_a ? 1 : 0) : Shape{m, n}};
 }
 
 LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Shape* bias) {
-    const auto fail = [&](const std::string& what) { throw Error(std::string("[") + op + "] " + what); };
-    if (w.rank() != 2)
-        fail("the weights must be a matrix (in, out); they are " + to_string(w) + ", x is " + to_string(x));
+    if (w.rank() != 2) throw Error(op, "the weights must be a matrix (in, out); they are ", w, ", x is ", x);
     if (x.rank() == 0 || x.begin()[x.rank() - 1] != w.begin()[0])
-        fail("inner sizes differ: " + to_string(x) + " x " + to_string(w));
+        throw Error(op, "inner sizes differ: ", x, " x ", w);
     if (bias && (bias->rank() != 1 || bias->begin()[0] != w.begin()[1]))
-        fail("the bias of weights " + to_string(w) + " must be (" + std::to_string(w[1]) + "); it is " +
-             to_string(*bias));
+        throw Error(op, "the bias of weights ", w, " must be (", w[1], "); it is ", *bias);
     const auto outer = static_cast<std::size_t>(x.rank()) - 1;
     std::int64_t extents[max_rank];
     std::copy_n(x.begin(), outer, extents);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 
 #include "tally/array/array.hpp"
 #include "tally/array/op_options.hpp"
@@ -16,9 +17,12 @@ namespace tally::detail {
 // C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the batch. Flags of `product` mark operands that are
 // stored transposed. If all members share one B and A is not transposed, the plan is a single product.
 struct ProductPlan {
+    // Without this constructor, compilers fill the whole object with 0 first.
+    ProductPlan(const Product& one, const Shape& result) : product(one), shape(result) {}
+
     Product product;
-    Shape shape;            // of the result
-    StridedIndex<2> batch;  // of A and B, strides in matrices; rank 0: a single product
+    Shape shape;                           // of the result
+    std::optional<StridedIndex<2>> batch;  // of A and B, strides in matrices; empty: a single product
 };
 ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const TransposeOptions& options);
 

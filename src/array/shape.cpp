@@ -48,7 +48,7 @@ Shape::Shape(std::span<const std::int64_t> extents) {
         pairs[axis / 2] |= extent << axis % 2 * 32;
         size *= extent;
     }
-    store_words(pairs[0], pairs[1], pairs[2], size << 4 | extents.size());
+    *this = Shape(pairs[0], pairs[1], pairs[2], size << 4 | extents.size());
 }
 
 std::int64_t Shape::axis_from_the_end(std::int64_t axis) const {
@@ -59,10 +59,8 @@ Shape Shape::with_rows(std::int64_t rows) const {
     std::uint64_t words[4], size = static_cast<std::uint64_t>(rows);
     std::memcpy(words, static_cast<const void*>(this), sizeof words);
     for (int axis = 1; axis < rank(); ++axis) size *= static_cast<std::uint64_t>(extents_[axis]);
-    Shape other;
-    other.store_words(words[0] >> 32 << 32 | static_cast<std::uint64_t>(rows), words[1], words[2],
-                      size << 4 | static_cast<std::uint64_t>(rank()));
-    return other;
+    return Shape(words[0] >> 32 << 32 | static_cast<std::uint64_t>(rows), words[1], words[2],
+                 size << 4 | static_cast<std::uint64_t>(rank()));
 }
 
 std::string to_string(const Shape& shape) {

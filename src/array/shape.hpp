@@ -17,7 +17,7 @@ namespace tally {
 // A Shape stores the extents of up to six axes inline, so that no Shape allocates memory.
 class Shape {
 public:
-    Shape() { store_words(0, 0, 0, 1 << 4); }  // rank 0: one element, no axes
+    Shape() : Shape(0, 0, 0, 1 << 4) {}  // rank 0: one element, no axes
     Shape(const Shape& other) { std::memcpy(static_cast<void*>(this), &other, sizeof other); }
     Shape& operator=(const Shape& other) {
         std::memmove(static_cast<void*>(this), &other, sizeof other);
@@ -25,6 +25,10 @@ public:
     }
     Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
     explicit Shape(std::span<const std::int64_t> extents);
+    Shape along(std::int64_t axis) const {  // the shape of a vector with the extent of the axis
+        const auto extent = static_cast<std::uint64_t>((*this)[axis]);
+        return Shape(extent, 0, 0, extent << 4 | 1);
+    }
     Shape with_rows(std::int64_t rows) const;  // with `rows` as the first extent, which must not grow
 
     int rank() const { return static_cast<int>(size_and_rank_ & 15); }
@@ -51,7 +55,7 @@ public:
 private:
     [[gnu::cold]] std::int64_t axis_from_the_end(std::int64_t axis) const;
     // Writes the shape by one store, because a load right after several smaller stores would stall.
-    void store_words(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
+    Shape(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
         using Words [[gnu::vector_size(32)]] = std::uint64_t;
         const Words words{a, b, c, d};
         std::memcpy(static_cast<void*>(this), &words, sizeof words);

@@ -62,9 +62,12 @@ template <std::size_t n, class F> [[gnu::always_inline]] inline void unrolled(F 
     (std::make_index_sequence<n>());
 }
 
-// Loads the first n elements at p, and may also read later elements of the same cache line.
+// These functions access at most the first n elements at p. Another thread may write the elements after them.
 template <class S> Batch<S> load_up_to(const S* p, std::size_t n) {
     return n >= lanes<S> ? Batch<S>::load_unaligned(p) : load_part(p, n);
+}
+template <class S> void store_up_to(Batch<S> v, S* p, std::size_t n) {
+    n >= lanes<S> ? v.store_unaligned(p) : store_part(v, p, n);
 }
 
 template <class S> using LaneMatrix = std::array<Batch<S>, lanes<S>>;

@@ -76,23 +76,6 @@ template <class S> void pack(const Strip<S>& strip, std::size_t k, S* to, std::s
 
 // ---- a tile ----
 
-// Loads exactly n elements, because another thread may write the elements after them.
-template <class S> Batch<S> load_only(const S* p, std::size_t n) {
-    if (n >= lanes<S>) return Batch<S>::load_unaligned(p);
-#if defined(__AVX512F__)
-    return load_part(p, n);
-#else
-    return load_copied(p, 1, n);
-#endif
-}
-
-template <class S> void store_only(Batch<S> v, S* p, std::size_t n) {
-    if (n >= lanes<S>)
-        v.store_unaligned(p);
-    else
-        store_part(v, p, n);
-}
-
 template <class S> struct Tile {
     const S *a, *b;
     std::size_t a_down, a_right, b_down;
@@ -108,7 +91,7 @@ void add_tile(const Tile<S>& t) {
     Batch<S> total[Rows][Vectors];
     unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
         unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
-            total[i][v] = t.c.start ? load_only(t.c.start + i * t.c.start_pitch + v * L, t.width - v * L)
+            total[i][v] = t.c.start ? load_up_to(t.c.start + i * t.c.start_pitch + v * L, t.width - v * L)
                                     : Batch<S>(-S(0));
         });
     });
@@ -143,7 +126,7 @@ void add_tile(const Tile<S>& t) {
     }
     unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
         unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
-            store_only(total[i][v], t.c.at + i * t.c.pitch + v * L, t.width - v * L);
+            store_up_to(total[i][v], t.c.at + i * t.c.pitch + v * L, t.width - v * L);
         });
     });
 }
@@ -286,7 +269,7 @@ template <class S> void multiply_transposed(std::size_t m, std::size_t n, std::s
                 const LaneMatrix<S> square =
                     load_transposed<S>(transposed + j * width + r, width, std::min(L, n - j), L);
                 for (std::size_t q = 0; q < std::min(L, count - r); ++q)
-                    store_only(square[q], rows.at + (r + q) * rows.pitch + j, n - j);
+                    store_up_to(square[q], rows.at + (r + q) * rows.pitch + j, n - j);
             }
     }
 }

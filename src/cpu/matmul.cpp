@@ -19,8 +19,8 @@ struct Times {
 };
 
 // Multiplies a row `a` of k elements by the matrix b, whose rows are `pitch` elements apart.
-template <class S>
-void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std::size_t n, std::size_t k) {
+template <class S> [[gnu::noinline]] void add_scaled_rows(const S* a, const S* b, std::size_t pitch,
+                                                          Into<S[]> c, std::size_t n, std::size_t k) {
     if (n <= lanes<S>) {  // the sum stays in a register
         Batch<S> total = c.how == Write::set ? Batch<S>(sum_identity<S>(k)) : load_part(c.dst, n);
         for (std::size_t l = 0; l < k; ++l) total = fused(Batch<S>(a[l]), load_part(b + l * pitch, n), total);
@@ -67,7 +67,8 @@ template <class S> [[gnu::noinline]] void dots_in_lanes(const S* a, const S* b, 
 }
 
 // Computes the dot product of `a` with each row of b. Interleaved sums hide the latency of additions.
-template <class S> void row_dots(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
+template <class S>
+[[gnu::noinline]] void row_dots(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
     constexpr std::size_t L = lanes<S>;
     const auto start = [&](std::size_t j) { return c.how == Write::set ? sum_identity<S>(k) : c.dst[j]; };
     std::size_t j = 0;
@@ -92,28 +93,21 @@ template <std::size_t Rows, class S> void multiply_rows(const S* a, std::size_t 
                                                         std::size_t n, std::size_t k) {
     for (std::size_t j = 0; j < n; j += lanes<S>) {
         const std::size_t width = n - j;
-        const auto load = [&](const S* p) {
-            return width >= lanes<S> ? Batch<S>::load_unaligned(p) : load_part(p, width);
-        };
         Batch<S> total[Rows];
         for (std::size_t i = 0; i < Rows; ++i)
-            total[i] = c.how == Write::set ? Batch<S>(-S(0)) : load(c.dst + i * n + j);
+            total[i] = c.how == Write::set ? Batch<S>(-S(0)) : load_up_to(c.dst + i * n + j, width);
         for (std::size_t l = 0; l < k; ++l) {
-            const Batch<S> row = load(b + l * n + j);
+            const Batch<S> row = load_up_to(b + l * n + j, width);
             for (std::size_t i = 0; i < Rows; ++i)
                 total[i] = fused(Batch<S>(a[i * row_stride + l * col_stride]), row, total[i]);
         }
-        for (std::size_t i = 0; i < Rows; ++i) {
-            if (width >= lanes<S>)
-                total[i].store_unaligned(c.dst + i * n + j);
-            else
-                store_part(total[i], c.dst + i * n + j, width);
-        }
+        for (std::size_t i = 0; i < Rows; ++i) store_up_to(total[i], c.dst + i * n + j, width);
     }
 }
 
-template <class S> void multiply_all_rows(const S* a, std::size_t row_stride, std::size_t col_stride,
-                                          const S* b, Into<S[]> c, const Product& p) {
+template <class S> [[gnu::noinline]] void multiply_all_rows(const S* a, std::size_t row_stride,
+                                                            std::size_t col_stride, const S* b, Into<S[]> c,
+                                                            const Product& p) {
     std::size_t i = 0;
     for (; i + 4 <= p.m; i += 4)
         multiply_rows<4>(a + i * row_stride, row_stride, col_stride, b, from(c, i * p.n), p.n, p.k);
@@ -121,7 +115,8 @@ template <class S> void multiply_all_rows(const S* a, std::size_t row_stride, st
         multiply_rows<1>(a + i * row_stride, row_stride, col_stride, b, from(c, i * p.n), p.n, p.k);
 }
 
-template <class S> void multiply_in_order(const Product& p, const S* a, const S* b, Into<S[]> c) {
+template <class S>
+[[gnu::noinline]] void multiply_in_order(const Product& p, const S* a, const S* b, Into<S[]> c) {
     const std::size_t row_stride = p.transpose_a ? 1 : p.k, col_stride = p.transpose_a ? p.m : 1;
     alignas(line) S transposed[ordered_limit / 2];  // m is at least 2
     if (p.transpose_b) {
@@ -205,10 +200,9 @@ template <class S>
     const auto rows = [&](std::size_t first, std::size_t count) {
         add_outer_rows(a + first, b, from(c, first * p.n), count, p.n);
     };
-    // `unit` rows end at the end of a cache line, so no thread reads elements that another thread may write.
-    constexpr std::size_t unit = line / sizeof(float);
-    const bool in_lines = reinterpret_cast<std::uintptr_t>(c.dst) % line == 0;
-    const std::size_t parts = in_lines ? parts_of(p.m * p.n, least, p.m, unit) : 1;
+    constexpr std::size_t unit =
+        line / sizeof(float);  // rows that end at the end of a cache line, if c.dst is aligned
+    const std::size_t parts = parts_of(p.m * p.n, least, p.m, unit);
     if (parts == 1) return rows(0, p.m);
     parallel_for_extent(parts, p.m, unit,
                         [&](std::size_t first, std::size_t count, const Workspace&) { rows(first, count); });
@@ -233,6 +227,7 @@ template <class S>
 
 bool is_large(const Product& p) { return p.m * p.n * p.k > ordered_limit; }
 
+// If the compiler inlined these loops, a small product would first save registers that only large products need.
 template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (p.n == 1 && p.m != 1)  // the transposed product of a single column is a single row
         return matmul<S>({1, p.m, p.k, false, !p.transpose_a}, b, a, c);

@@ -124,7 +124,7 @@ struct ThreadStats {
         cached.set(waiting);
         const std::uint64_t ref_count = storage->ref_count.load(std::memory_order_relaxed);
         if (ref_count >> 32 != 0) hold(memory_class_of(ref_count), -bytes);  // not temporary
-        if (max_growth != 0) [[unlikely]]
+        if (max_growth != 0 && waiting - max_growth > std::min(min_cached_for_all, min_cached_for_temporary))
             limit_growth();
         cache.put(storage, storage->bytes);
         return true;
@@ -151,24 +151,22 @@ struct ThreadStats {
         limit_growth();
     }
     void hold(MemoryClass memory_class, std::int64_t bytes) {  // negative: not held any more
-        const auto row = static_cast<std::size_t>(memory_class);
-        held[row].add(bytes);
+        held[static_cast<std::size_t>(memory_class)].add(bytes);
         min_cached_for_temporary -= bytes;
-        if (max_growth != 0) [[unlikely]]
-            max_held[row] = std::min(max_held[row], held[row].get() + max_growth);
         limit_growth();
     }
     // Sets the growth at which this thread must update the peaks.
     void set_headroom(const Sums& headroom) {
         for (std::size_t row = 0; row < memory_classes; ++row)
-            max_held[row] =
-                held[row].get() + (max_growth == 0 ? headroom[row] : std::min(headroom[row], max_growth));
+            max_held[row] = held[row].get() + headroom[row];
         min_cached_for_all = cached.get() - headroom[all_classes];
         min_cached_for_temporary = cached.get() - headroom[temporary];
         limit_growth();
     }
     void limit_growth() {
-        if (max_growth != 0) [[unlikely]] {
+        if (max_growth != 0) {
+            for (std::size_t row = 0; row < memory_classes; ++row)
+                max_held[row] = std::min(max_held[row], held[row].get() + max_growth);
             min_cached_for_all = std::max(min_cached_for_all, cached.get() - max_growth);
             min_cached_for_temporary = std::max(min_cached_for_temporary, cached.get() - max_growth);
         }

@@ -43,6 +43,23 @@ TEST_CASE("Shape: an assignment replaces the extents even when the old ones have
     CHECK(sum == 1 + 2 + 3);
 }
 
+TEST_CASE("Shape: a shape need not be aligned like a vector") {
+    alignas(32) std::byte room[8 + sizeof(Shape)];
+    auto* const shape = new (room + 8) Shape{2, 3};
+    const Shape copy = *shape;
+    *shape = Shape{5};
+    CHECK(copy == Shape{2, 3});
+    CHECK(*shape == Shape{5});
+}
+
+TEST_CASE("Shape: along() returns the shape of a vector") {
+    const Shape shape{2, 3, 0};
+    CHECK(shape.along(0) == Shape{2});
+    CHECK(shape.along(-2) == Shape{3});
+    CHECK(shape.along(2) == Shape{0});
+    CHECK_THROWS_AS(shape.along(3), Error);
+}
+
 TEST_CASE("Shape: has rank, extents and size") {
     const Shape matrix{6, 3};
     CHECK(matrix.rank() == 2);

@@ -18,7 +18,7 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
 template <class S>
 Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const detail::TransposeOptions& options = {}) {
     const auto plan = detail::plan_product("matmul", a.shape(), b.shape(), options);
-    if (plan.batch.rank > 0) return detail::matmul_batched(plan, std::move(a), std::move(b));
+    if (plan.batch) return detail::matmul_batched(plan, std::move(a), std::move(b));
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
     detail::multiply(plan.product, a.value(), b.value(), {y.raw(), Write::set});
     return record<"matmul">(
@@ -46,13 +46,13 @@ template <class T> void matmul(Var<T>, Var<T>, detail::Arithmetic auto,  // writ
 namespace detail {
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b) {
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
-    multiply_each<S>(plan.batch, plan.product, a.value(), b.value(), {y.raw(), Write::set},
+    multiply_each<S>(*plan.batch, plan.product, a.value(), b.value(), {y.raw(), Write::set},
                      {forward_a, forward_b, forward_c});
     return record<"matmul">(
         std::move(y),
         std::tuple(save_if(b.requires_grad(), a.value()), save_if(a.requires_grad(), b.value())),
-        [p = plan.product, batch = plan.batch](GradInputs<Array<S>> to, const Array<S>& dy,
-                                               const Array<S>& saved_a, const Array<S>& saved_b) {
+        [p = plan.product, batch = *plan.batch](GradInputs<Array<S>> to, const Array<S>& dy,
+                                                const Array<S>& saved_a, const Array<S>& saved_b) {
             if (to.needs_grad(0)) {
                 const Into<S[]> da = summed_grad_buffer(to.into(0), batch.size, batch.operand_size[0]);
                 if (p.transpose_a)
