@@ -130,7 +130,7 @@ Row epoch_row(std::int64_t count) {
     const auto by_floor = [=] { floor->epoch(data.images.data(), data.labels.data(), count); };
 
     Row row{"epoch",
-            "an epoch of lesson 16: " + std::to_string(count) + " pictures, updates of 64 as 4x16",
+            "an epoch of lesson 22: " + std::to_string(count) + " pictures, updates of 64 as 4x16",
             {{"tally", Role::tally, by_tally,
               [=] {
                   const Numbers start = network->weights();

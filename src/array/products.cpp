@@ -46,7 +46,7 @@ Shape batch_of(const Shape& shape) {
     if (k != rows_of_b) fail("inner sizes differ");
 
     ProductPlan plan({to_size(m), to_size(n), to_size(k), transpose_a, transpose_b}, Shape());
-    if (a.rank() == 1 && b.rank() <= 2) {  // plan_product() plans a matrix times a vector
+    if (a.rank() == 1 && b.rank() <= 2) {  // plan_product() handles a matrix times a vector
         if (b.rank() == 2) plan.shape = Shape{n};
         return plan;
     }

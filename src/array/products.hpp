@@ -17,7 +17,7 @@ namespace tally::detail {
 // C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the batch. Flags of `product` mark operands that are
 // stored transposed. If all members share one B and A is not transposed, the plan is a single product.
 struct ProductPlan {
-    // Without this constructor, compilers fill the whole object with 0 first.
+    // Without this constructor, g++ 12 fills the whole object with 0 first.
     ProductPlan(const Product& one, const Shape& result) : product(one), shape(result) {}
 
     Product product;

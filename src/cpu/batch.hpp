@@ -31,8 +31,8 @@ template <class S> [[gnu::noinline]] Batch<S> load_copied(const S* p, std::ptrdi
 }
 
 // load_part() loads the first n elements, and fills the remaining lanes with zeros. store_part() stores the first n
-// lanes. Neither accesses other memory. n is at most the number of lanes. AddressSanitizer does not check the
-// instructions with masks, so its builds use the last version.
+// lanes. Neither accesses other memory. n is at most the number of lanes. g++'s AddressSanitizer does not check
+// masked instructions, so builds with it use the functions after #else.
 #if defined(__AVX512F__) && !TALLY_ASAN
 
 inline Batch<float> load_part(const float* p, std::size_t n) {

@@ -62,7 +62,7 @@ template <std::size_t n, class F> [[gnu::always_inline]] inline void unrolled(F 
     (std::make_index_sequence<n>());
 }
 
-// These functions access at most the first n elements at p. Another thread may write the elements after them.
+// These functions access at most n elements at p, because another thread may write the elements after them.
 template <class S> Batch<S> load_up_to(const S* p, std::size_t n) {
     return n >= lanes<S> ? Batch<S>::load_unaligned(p) : load_part(p, n);
 }

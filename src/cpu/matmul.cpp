@@ -200,8 +200,8 @@ template <class S>
     const auto rows = [&](std::size_t first, std::size_t count) {
         add_outer_rows(a + first, b, from(c, first * p.n), count, p.n);
     };
-    constexpr std::size_t unit =
-        line / sizeof(float);  // rows that end at the end of a cache line, if c.dst is aligned
+    // If c.dst is aligned, `unit` rows end at the end of a cache line, so that no two threads write to one line.
+    constexpr std::size_t unit = line / sizeof(float);
     const std::size_t parts = parts_of(p.m * p.n, least, p.m, unit);
     if (parts == 1) return rows(0, p.m);
     parallel_for_extent(parts, p.m, unit,
@@ -227,7 +227,7 @@ template <class S>
 
 bool is_large(const Product& p) { return p.m * p.n * p.k > ordered_limit; }
 
-// If the compiler inlined these loops, a small product would first save registers that only large products need.
+// If the functions with loops were inlined here, a small product would save registers that only large products need.
 template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (p.n == 1 && p.m != 1)  // the transposed product of a single column is a single row
         return matmul<S>({1, p.m, p.k, false, !p.transpose_a}, b, a, c);

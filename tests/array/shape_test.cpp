@@ -43,7 +43,7 @@ TEST_CASE("Shape: an assignment replaces the extents even when the old ones have
     CHECK(sum == 1 + 2 + 3);
 }
 
-TEST_CASE("Shape: a shape need not be aligned like a vector") {
+TEST_CASE("Shape: a shape may be at an address that is not a multiple of 32") {
     alignas(32) std::byte room[8 + sizeof(Shape)];
     auto* const shape = new (room + 8) Shape{2, 3};
     const Shape copy = *shape;

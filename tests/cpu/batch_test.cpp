@@ -31,7 +31,7 @@ private:
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("batch: part of a register is loaded and stored, and no other memory", "", float, double) {
+TEMPLATE_TEST_CASE("load_part, store_part: access only the first n elements", "", float, double) {
     using S = TestType;
     constexpr std::size_t L = lanes<S>;
     const LastPage page;

@@ -130,20 +130,24 @@ def lessons():
 def numbers():
     """Checks the numbers of README.md and docs/compared.md against lesson 7 and docs/performance.md."""
     page = text_of("README.md")
-    tables, column = [], {}  # of each processor: {(cut of the update, framework): its time divided by tally's}
+    names = ("JAX, AVX-512", "JAX, AVX2", "PyTorch, AVX-512", "PyTorch, AVX2")
+    columns, ratios = [], {}  # {micro-batches: {name: its time divided by tally's}}
     for row in re.findall(r"^\| (.*) \|$", text_of("docs/performance.md"), re.M):
         cells = row.split(" | ")
-        if cells[0] == "update of 64 as":
-            column = {name: cells.index(name) for name in ("JAX", "PyTorch")}
-            tables.append({})
-        elif re.fullmatch(r"\d+x\d+", cells[0]) and column:
-            tables[-1].update({(cells[0], name): cells[at].strip("*") for name, at in column.items()})
-    assert len(tables) == 2, "the search finds no tables of two processors in docs/performance.md any more"
+        if cells[0] == "update or operation":
+            columns = cells
+        elif cut := re.fullmatch(r"update as (\d+x\d+)", cells[0]):
+            ratios[cut[1]] = {name: cells[columns.index(name)].strip("*") for name in names}
+    assert ratios, "docs/performance.md has no table of updates with the expected header"
     for cut, *values in re.findall(r"^\| (\d+x\d+) \| (.*) \| (.*) \| (.*) \| (.*) \|$", text_of("docs/compared.md"), re.M):
-        if values != [table[cut, name] for name in ("JAX", "PyTorch") for table in tables]:
+        if values != [ratios[cut][name] for name in names]:
             yield f"docs/compared.md has other ratios for {cut} than docs/performance.md"
-    times = [float(table[cut, "JAX"]) for table in tables for cut in ("4x16", "16x4", "64x1")]
-    expected = [f"it is {min(times):.1f} to {max(times):.1f} times as fast",
+    times = [float(ratios[cut][name]) for cut in ("4x16", "16x4", "64x1") for name in names[:2]]
+    whole = [float(ratios["1x64"][name]) for name in names[:2]]
+    faster = f"is {min(times):.1f} to {max(times):.1f} times as fast as"
+    if faster not in text_of("docs/performance.md"):
+        yield f"docs/performance.md does not say '{faster}' in brief"
+    expected = [f"an update {faster}", f"With one batch, it is {min(whole):.1f} to {max(whole):.1f} times as fast.",
                 "find_package(tally {}.{} ".format(*re.findall(r"define TALLY_VERSION_(?:MAJOR|MINOR) (\d+)", text_of("src/base/version.hpp"))),
                 "CMake " + re.search(r"cmake_minimum_required\(VERSION ([\d.]+)", text_of("CMakeLists.txt"))[1]]
     for line in expected:
