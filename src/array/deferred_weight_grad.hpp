@@ -33,8 +33,7 @@ bool defer_product(const Product& p, const Array<S>& a, const Array<S>& b, const
 // add_deferred() adds the deferred products to the gradient with these flags. discard_deferred() drops them.
 template <std::floating_point S> void add_deferred(Array<S>& gradient, std::uint8_t& grad_flags);
 template <std::floating_point S> void discard_deferred(Array<S>& gradient, std::uint8_t& grad_flags);
-template <class T> void add_deferred(T&, std::uint8_t&) {
-}  // gradients of other types have no deferred products
+template <class T> void add_deferred(T&, std::uint8_t&) {}  // other types have no deferred products
 template <class T> void discard_deferred(T&, std::uint8_t&) {}
 template <class T> inline constexpr bool can_defer_product = false;
 template <std::floating_point S> inline constexpr bool can_defer_product<Array<S>> = true;

@@ -9,13 +9,14 @@ namespace tally::detail {
 
 namespace {
 
-constexpr std::size_t min_elements = 1 << 12;
-constexpr std::size_t min_rows = 2;        // 1 row: reading a copy from memory costs more than it saves
 constexpr std::size_t max_used_rows = 12;  // more rows: the product takes so long that a copy gains nothing
 constexpr std::size_t copy_at_use = 4;     // making a copy takes about as long as three uses save
 
 template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
-    return p.m >= min_rows && p.m <= max_used_rows && b.size() >= min_elements && b.device() == Device::cpu &&
+#if defined(__AVX512F__)
+    if (p.m == 1) return false;  // for one row, reading a copy takes longer than transposing W in registers
+#endif
+    return p.m > 0 && p.m <= max_used_rows && b.size() >= 4096 && b.device() == Device::cpu &&
            !skip_compute && memory::detail::memory_class(b.storage()) == MemoryClass::parameter &&
            products() == Products::ordered && memory::detail::budget(Device::cpu) == 0;
 }
@@ -55,10 +56,10 @@ template <class S> const S* TransposeCache<S>::find_or_add(const Array<S>& b, co
 
 template <class S>
 bool TransposeCache<S>::multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
-    const Kernels<S>& kernel = detail::kernels_for("matmul", a, b);
-    const S* const transposed_copy = find_or_add(b, p);
-    if (transposed_copy) kernel.matmul({p.m, p.n, p.k, p.transpose_a, false}, a.data(), transposed_copy, c);
-    return transposed_copy != nullptr;
+    const Kernels<S>& kernel = kernels_for("matmul", a, b);  // it throws if an operand has no memory
+    const S* const copy = find_or_add(b, p);
+    if (copy) kernel.matmul({p.m, p.n, p.k, p.transpose_a, false}, a.data(), copy, c);
+    return copy != nullptr;
 }
 
 template Array<float> transposed(const Array<float>&);

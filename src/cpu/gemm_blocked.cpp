@@ -76,16 +76,21 @@ template <class S> void pack(const Strip<S>& strip, std::size_t k, S* to, std::s
 
 // ---- a tile ----
 
+// The ways to read b. `in_place` and `packed` tiles do not prefetch b. A `streamed` tile reads b in place and prefetches
+// the columns of the next tile. With `copied`, the tiles of the first strip of `a` also pack b for the other strips.
+enum class Columns { in_place, packed, streamed, copied };
+
 template <class S> struct Tile {
     const S *a, *b;
     std::size_t a_down, a_right, b_down;
     Sums<S> c;
     std::size_t width, k;
-    S* copy;  // null, or the address to which the tile copies the rows of b while it reads them
+    Columns columns = Columns::packed;
+    S* copy = nullptr;  // a `copied` tile stores its columns of b here
 };
 
 // Computes a tile of Rows x (Vectors * lanes) elements. Packed strips of `a` are stored column by column.
-template <class S, std::size_t Rows, std::size_t Vectors, bool Packed, bool Copies>
+template <class S, std::size_t Rows, std::size_t Vectors, bool Packed, Columns How>
 void add_tile(const Tile<S>& t) {
     constexpr std::size_t L = lanes<S>;
     Batch<S> total[Rows][Vectors];
@@ -111,12 +116,11 @@ void add_tile(const Tile<S>& t) {
         Batch<S> row[Vectors];
         unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
             row[v] = Batch<S>::load_unaligned(b + v * L);
-            if constexpr (Copies) row[v].store_aligned(copy + v * L);
+            if constexpr (How == Columns::copied) row[v].store_aligned(copy + v * L);
         });
-        if constexpr (Copies) {
-            __builtin_prefetch(b + 8 * t.b_down);  // 4 and 16 rows ahead are slower
-            copy += Vectors * L;
-        }
+        if constexpr (How == Columns::streamed || How == Columns::copied)
+            __builtin_prefetch(b + 2 * Vectors * L - 1);  // the next tile may begin in a cache line just read
+        if constexpr (How == Columns::copied) copy += Vectors * L;
         unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
             const Batch<S> factor(a[i * a_down]);
             unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
@@ -133,19 +137,21 @@ void add_tile(const Tile<S>& t) {
 
 template <class S> using AddTile = void (*)(const Tile<S>&);
 
-template <class S, std::size_t Vectors, bool Packed, bool Copies = false,
+template <class S, std::size_t Vectors, bool Packed, Columns How = Columns::in_place,
           std::size_t max_rows = Packed ? tile_rows : loose_rows>
 AddTile<S> tile_of(std::size_t rows) {
     static constexpr auto made = []<std::size_t... i>(std::index_sequence<i...>) {
-        return std::array<AddTile<S>, sizeof...(i)>{add_tile<S, i + 1, Vectors, Packed, Copies>...};
+        return std::array<AddTile<S>, sizeof...(i)>{add_tile<S, i + 1, Vectors, Packed, How>...};
     }
     (std::make_index_sequence<max_rows>());
     return made[rows - 1];
 }
 
 template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& tile) {
-    if constexpr (first_strip_packs)
-        if (tile.copy) return tile_of<S, 2, true, true>(rows)(tile);
+    if constexpr (first_strip_packs) {  // b has more than two tiles, so the columns of `a` are contiguous
+        if (tile.columns == Columns::copied) return tile_of<S, 2, true, Columns::copied>(rows)(tile);
+        if (tile.columns == Columns::streamed) return tile_of<S, 2, true, Columns::streamed>(rows)(tile);
+    }
     if (tile.width > lanes<S>)
         (packed ? tile_of<S, 2, true>(rows) : tile_of<S, 2, false>(rows))(tile);
     else
@@ -158,11 +164,11 @@ template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, s
                                                  Matrix<S> b, const Sums<S>& c) {
     if (m > few_rows || b.col_stride != 1) return 0;
     const std::size_t width = (m <= 2 ? pair_vectors : 4) * lanes<S>;
-    const AddTile<S> add =
-        m <= 2 ? tile_of<S, pair_vectors, false, false, 2>(m) : tile_of<S, 4, false, false, few_rows>(m);
+    const AddTile<S> add = m <= 2 ? tile_of<S, pair_vectors, false, Columns::in_place, 2>(m)
+                                  : tile_of<S, 4, false, Columns::in_place, few_rows>(m);
     std::size_t j = 0;
     for (; j + width <= n; j += width)
-        add({a.at, b.at + j, a.row_stride, a.col_stride, b.row_stride, c.from(0, j), width, k, nullptr});
+        add({a.at, b.at + j, a.row_stride, a.col_stride, b.row_stride, c.from(0, j), width, k});
     return j;
 }
 
@@ -174,14 +180,13 @@ std::size_t strip_height(std::size_t rows, std::size_t max_height) {
     return (rows + strips - 1) / strips;
 }
 
-// The ways to read b. With `copied`, the tiles of the first strip of `a` read b in place and pack b for the others.
-enum class Columns { in_place, packed, copied };
-
 template <class S> Columns how_to_read(std::size_t m, std::size_t n, std::size_t k, Matrix<S> b) {
     if (b.col_stride != 1) return Columns::packed;
     if (n * k * sizeof(S) <= near) return Columns::in_place;  // b stays in the cache
     if (first_strip_packs)
-        return m <= tile_rows || n <= 2 * tile_width<S> ? Columns::in_place : Columns::copied;
+        return n <= 2 * tile_width<S> ? Columns::in_place
+               : m <= tile_rows       ? Columns::streamed
+                                      : Columns::copied;
     // A separate packing takes more time than it saves if `a` has few rows. The limit is higher if two rows of b
     // fit into a memory page.
     const bool few = m <= 24 || (m <= 4 * tile_rows && b.row_stride * sizeof(S) <= 2048);
@@ -194,14 +199,13 @@ template <class S> struct Panels {  // columns of b
     Columns columns;
 
     Tile<S> tile(std::size_t j, std::size_t width, std::size_t k, bool first_strip) const {
-        const bool copied = columns == Columns::copied && first_strip;
-        const bool is_unpacked = width == tile_width<S> && (copied || columns == Columns::in_place);
-        Tile<S> made{};
-        made.b = is_unpacked ? b.at + j : packed + j * k;
-        made.b_down = is_unpacked ? b.row_stride : tile_width<S>;
+        Tile<S> made;  // the caller sets the other fields
         made.width = width;
         made.k = k;
-        if (is_unpacked && copied) made.copy = packed + j * k;
+        if (width == tile_width<S> && (columns != Columns::copied || first_strip)) made.columns = columns;
+        made.b = made.columns == Columns::packed ? packed + j * k : b.at + j;
+        made.b_down = made.columns == Columns::packed ? tile_width<S> : b.row_stride;
+        if (made.columns == Columns::copied) made.copy = packed + j * k;
         return made;
     }
 };

@@ -14,10 +14,6 @@ namespace tally::cpu {
 
 namespace {
 
-struct Times {
-    template <class T> T operator()(T a, T b) const { return a * b; }
-};
-
 // Multiplies a row `a` of k elements by the matrix b, whose rows are `pitch` elements apart.
 template <class S> [[gnu::noinline]] void add_scaled_rows(const S* a, const S* b, std::size_t pitch,
                                                           Into<S[]> c, std::size_t n, std::size_t k) {
@@ -129,20 +125,16 @@ template <class S>
 
 // ---- large products, by BLAS ----
 
-template <class S> void multiply_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
+// Multiplies by BLAS. Returns false, and computes nothing, unless Products::blas is set, m > 1 and k > 1.
+template <class S>
+[[gnu::noinline]] bool multiplied_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    if (products() != Products::blas || p.m == 1 || p.k == 1) return false;
     const auto stored = [](const S* x, std::size_t rows, std::size_t columns, bool transposed) {
         return transposed ? matrix_view(x, columns, rows) : matrix_view(x, rows, columns);
     };
     auto result = matrix_view(c.dst, p.m, p.n);
     xt::blas::gemm(stored(a, p.m, p.k, p.transpose_a), stored(b, p.k, p.n, p.transpose_b), result,
                    p.transpose_a, p.transpose_b, S(1), static_cast<S>(static_cast<int>(c.how)));
-}
-
-// Multiplies by BLAS. Returns false, and computes nothing, unless Products::blas is set, m > 1 and k > 1.
-template <class S>
-[[gnu::noinline]] bool multiplied_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
-    if (products() != Products::blas || p.m == 1 || p.k == 1) return false;
-    multiply_by_blas(p, a, b, c);
     return true;
 }
 
@@ -187,7 +179,8 @@ template <class S>
 template <class S> void add_outer_rows(const S* a, const S* b, Into<S[]> c, std::size_t m, std::size_t n) {
     for (std::size_t i = 0; i < m; ++i, c.dst += n)
         if (c.how == Write::set)
-            simd_for_each<Write::set>(n, n, c.dst, Times(), Broadcast<S>(a[i]), Contiguous<S>{b});
+            simd_for_each<Write::set>(
+                n, n, c.dst, [](auto x, auto y) { return x * y; }, Broadcast<S>(a[i]), Contiguous<S>{b});
         else
             simd_for_each<Write::set>(
                 n, n, c.dst, [w = Batch<S>(a[i])](auto v, auto r) { return fused(w, r, v); },

@@ -23,13 +23,11 @@ void update_batch(const Step& step, const Update<S>& u, Load load, Store store) 
 }
 
 template <class Step, class S> void update(std::span<const Update<S>> list, const Step& given) {
-    constexpr std::size_t L = lanes<S>;
     const Step step = given;  // a local copy, which stores cannot alias
-    // Starts with the last tensor, which is in the cache if measure() has just read the list.
-    for (auto last = list.rbegin(); last != list.rend(); ++last) {
-        const Update<S> u = *last;
+    // The compiler inlines this twice. The copy for tensors without moments does not test pointers for each batch.
+    const auto update_tensor = [&](const Update<S> u) __attribute__((always_inline)) {
         std::size_t i = 0;
-        for (; i + L <= u.size; i += L)
+        for (; i + lanes<S> <= u.size; i += lanes<S>)
             update_batch(
                 step, u, [i](const S* p) { return Batch<S>::load_unaligned(p + i); },
                 [i](Batch<S> v, S* p) { v.store_unaligned(p + i); });
@@ -37,7 +35,13 @@ template <class Step, class S> void update(std::span<const Update<S>> list, cons
             update_batch(
                 step, u, [i, n](const S* p) { return load_part(p + i, n); },
                 [i, n](Batch<S> v, S* p) { store_part(v, p + i, n); });
-    }
+    };
+    // Starts with the last tensor, which is in the cache if measure() has just read the list.
+    for (auto u = list.rbegin(); u != list.rend(); ++u)
+        if (u->value && u->gradient && !u->first && !u->second)
+            update_tensor({u->value, u->gradient, nullptr, nullptr, u->size, u->state});
+        else
+            update_tensor(*u);
 }
 
 // Sums f(x) over all elements x in 16 interleaved partial sums.
@@ -56,11 +60,10 @@ template <class Sum, class S, class F> Sum sum_of(const S* x, std::size_t n, F f
 template <class S> void measure(std::span<const Update<S>> list, bool squares, double* found) {
     found[0] = found[1] = 0;
     for (const Update<S>& u : list) {
-        double sum;
-        if (squares)
-            found[0] += sum = sum_of<double>(u.gradient, u.size, [](double x) { return x * x; });
-        else  // 0, or NaN if an element is not finite; takes half the time
-            sum = static_cast<double>(sum_of<S>(u.gradient, u.size, [](S x) { return x * 0; }));
+        // Without `squares`, the sum is 0, or NaN if an element is not finite. This sum takes half the time.
+        const double sum = squares ? sum_of<double>(u.gradient, u.size, [](double x) { return x * x; })
+                                   : double{sum_of<S>(u.gradient, u.size, [](S x) { return x * 0; })};
+        if (squares) found[0] += sum;
         if (std::isfinite(sum)) continue;  // then every element is finite
         for (std::size_t i = 0; i < u.size; ++i) found[1] += std::isfinite(u.gradient[i]) ? 0 : 1;
     }

@@ -66,7 +66,7 @@ TEMPLATE_TEST_CASE("sgd: has the bits of the plain loop", "", float, double) {
                     INFO(dice.text() << ", " << tensors << " tensors, " << momentum << nesterov << decays);
                     List<S> list(dice, tensors);
                     if (!momentum)
-                        for (Update<S>& u : list.updates) u.first = nullptr;
+                        for (Update<S>& u : list.updates) u.first = u.second = nullptr;
                     const SgdStep<S> step{S(-0.1), S(0.9), S(0.7), S(0.3), nesterov, decays};
                     CHECK(in_both(list, &Kernels<S>::sgd, step) == "");
                 }
