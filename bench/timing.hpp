@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <ctime>
 #include <functional>
+#include <numeric>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,14 +41,19 @@ struct Turn {
     std::chrono::milliseconds rest{3};
 };
 
-// Runs all contestants alternately in `rounds` rounds, after one untimed round. Returns one time for each
-// contestant and round, in ns per unit of work. The function `finish` waits for asynchronous work.
+// Runs all contestants in `rounds` rounds, each in a random order, after one untimed round. A program that has filled
+// the caches slows the next program, and in a fixed order this would always be the same program. Returns one time for
+// each contestant and round, in ns per unit of work. The function `finish` waits for asynchronous work.
 inline std::vector<std::vector<double>> measure(
     const std::vector<Contestant>& contestants, int rounds, const std::function<void()>& finish = [] {},
     Turn turn = {}) {
     std::vector<std::vector<double>> times(contestants.size());
+    std::vector<std::size_t> order(contestants.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::minstd_rand random(1);
     for (int round = -1; round < rounds; ++round) {
-        for (std::size_t i = 0; i < contestants.size(); ++i) {
+        std::shuffle(order.begin(), order.end(), random);
+        for (const std::size_t i : order) {
             const Contestant& c = contestants[i];
             const auto work = [&] {
                 for (std::size_t n = 0; n < c.repeat; ++n) c.run();

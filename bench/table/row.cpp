@@ -106,7 +106,8 @@ Result race(const Row& row, const Effort& effort) {
         contestants.push_back(contestant(side, units_a_turn(side.run, effort.milliseconds), row.units,
                                          effort.processor && row.threads == 1));
     const int rounds = std::min(effort.rounds, row.rounds);
-    const Turn turn = row.threads == 1 ? Turn{} : Turn{true, std::chrono::milliseconds(20)};
+    // OpenBLAS's threads spin for about 110 ms after a product, so the pause is longer.
+    const Turn turn = row.threads == 1 ? Turn{} : Turn{true, std::chrono::milliseconds(150)};
     const auto times = measure(
         contestants, rounds, [] {}, turn);
     set_all_threads(1);
