@@ -74,30 +74,43 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
         },
         std::move(a), std::move(b));
 }
-}  // namespace detail
 
-// Computes x (..., in) · w (in, out) + bias (out) by one kernel.
-template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
-    const auto plan = detail::plan_linear("linear", x.shape(), w.shape(), &bias.shape());
+// Adds the gradients of x and w, where dz is the gradient of x · w.
+template <class S> void add_factor_grads(GradInputs<Array<S>> to, const Array<S>& dz, const Array<S>& x,
+                                         const Array<S>& w, std::size_t rows, std::size_t in,
+                                         std::size_t out) {
+    if (to.needs_grad(0)) multiply({rows, in, out, false, true}, dz, w, grad_buffer(to.into(0)));
+    if (to.needs_grad(1)) accumulate_weight_grad({in, out, rows, true, false}, x, dz, to, 1);
+}
+
+// Records x · w + bias, or x · w without a bias.
+template <class S, class... Bias>
+[[gnu::always_inline]] inline Var<Array<S>> record_linear(const LinearPlan& plan, Var<Array<S>> x,
+                                                          Var<Array<S>> w, Bias... bias) {
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
-    detail::kernels_for("linear", x.value(), w.value(), bias.value())
-        .linear(x.value().data(), w.value().data(), bias.value().data(), y.raw(), plan.rows, plan.out,
-                plan.in);
+    const S* start = nullptr;  // the bias, with which the sums of each row begin, or null
+    ((start = bias.value().data()), ...);
+    kernels_for("linear", x.value(), w.value(), bias.value()...)
+        .linear(x.value().data(), w.value().data(), start, y.raw(), plan.rows, plan.out, plan.in);
     return record<"linear">(
         std::move(y),
         std::tuple(save_if(w.requires_grad(), x.value()), save_if(x.requires_grad(), w.value())),
         [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& saved_x, const Array<S>& saved_w) {
-            if (to.needs_grad(0))
-                detail::multiply({rows, in, out, false, true}, dy, saved_w, detail::grad_buffer(to.into(0)));
-            if (to.needs_grad(1))
-                detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dy, to, 1);
-            if (to.needs_grad(2))
-                detail::kernels_for("linear", dy)
-                    .sum(dy.data(), detail::grad_buffer(to.into(2)),
-                         detail::ReduceDims{1, rows, out, /*in_order*/ true});
+            add_factor_grads(to, dy, saved_x, saved_w, rows, in, out);
+            if constexpr (sizeof...(Bias) == 1)
+                if (to.needs_grad(2))
+                    kernels_for("linear", dy)
+                        .sum(dy.data(), grad_buffer(to.into(2)), ReduceDims{1, rows, out, /*in_order*/ true});
         },
-        std::move(x), std::move(w), std::move(bias));
+        std::move(x), std::move(w), std::move(bias)...);
+}
+}  // namespace detail
+
+// Computes x (..., in) · w (in, out) + bias (out) by one kernel.
+template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
+    const auto plan = detail::plan_linear("linear", x.shape(), w.shape(), &bias.shape());
+    return detail::record_linear(plan, std::move(x), std::move(w), std::move(bias));
 }
 
 // Computes relu(linear(x, w, bias)) as one operation. In the backward function, one kernel masks dy and sums
@@ -120,30 +133,14 @@ template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, V
                 to.needs_grad(2) ? detail::grad_buffer(to.into(2)) : Into<S[]>{nullptr, Write::set};
             detail::kernels_for("linear_relu", dy)
                 .relu_bias_back(dy.data(), saved_y.data(), dz.raw(), dbias, rows, out);
-            if (to.needs_grad(0))
-                detail::multiply({rows, in, out, false, true}, dz, saved_w, detail::grad_buffer(to.into(0)));
-            if (to.needs_grad(1))
-                detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dz, to, 1);
+            detail::add_factor_grads(to, dz, saved_x, saved_w, rows, in, out);
         },
         std::move(x), std::move(w), std::move(bias));
 }
 
 template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
     const auto plan = detail::plan_linear("linear", x.shape(), w.shape(), nullptr);
-    Array<S> y = Array<S>::empty(plan.shape, x.value().device());
-    detail::kernels_for("linear", x.value(), w.value())
-        .linear(x.value().data(), w.value().data(), nullptr, y.raw(), plan.rows, plan.out, plan.in);
-    return record<"linear">(
-        std::move(y),
-        std::tuple(save_if(w.requires_grad(), x.value()), save_if(x.requires_grad(), w.value())),
-        [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
-                                                         const Array<S>& saved_x, const Array<S>& saved_w) {
-            if (to.needs_grad(0))
-                detail::multiply({rows, in, out, false, true}, dy, saved_w, detail::grad_buffer(to.into(0)));
-            if (to.needs_grad(1))
-                detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dy, to, 1);
-        },
-        std::move(x), std::move(w));
+    return detail::record_linear(plan, std::move(x), std::move(w));
 }
 
 }  // namespace tally
