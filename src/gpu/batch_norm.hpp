@@ -85,10 +85,8 @@ template <class S> struct BatchNormBackBody {
 inline std::size_t elements(const BatchNormDims& dims) { return dims.items * dims.features * dims.space; }
 
 template <class On, class S> void batch_moments(const S* x, S* mean, S* variance, const BatchNormDims& dims) {
-    with_lanes_for(dims.items * dims.space, [&]<std::size_t lanes>() {
-        On::template teams<lanes>("batch_norm, moments", dims.features,
-                                  BatchMomentsBody<S>{x, mean, variance, dims});
-    });
+    team_per_row<On>("batch_norm, moments", dims.features, dims.items * dims.space,
+                     BatchMomentsBody<S>{x, mean, variance, dims});
 }
 
 template <class On, class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain,
@@ -98,10 +96,8 @@ template <class On, class S> void batch_norm(const S* x, const S* mean, const S*
 
 template <class On, class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd,
                                                        S* total, S* along, const BatchNormDims& dims) {
-    with_lanes_for(dims.items * dims.space, [&]<std::size_t lanes>() {
-        On::template teams<lanes>("batch_norm, sums", dims.features,
-                                  BatchNormBackSumsBody<S>{dy, x, mean, rstd, total, along, dims});
-    });
+    team_per_row<On>("batch_norm, sums", dims.features, dims.items * dims.space,
+                     BatchNormBackSumsBody<S>{dy, x, mean, rstd, total, along, dims});
 }
 
 template <class On, class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd,

@@ -99,12 +99,10 @@ template <class On, class S> void cross_entropy(const S* logits, const std::int3
                                                 S* count, std::size_t rows, std::size_t classes) {
     const typename On::template Scratch<S> losses(rows);
     const RowLossBody<S> of_rows{logits, labels, settings, probabilities, losses.data(), classes};
-    with_lanes_for(classes,
-                   [&]<std::size_t lanes>() { On::template teams<lanes>("cross_entropy", rows, of_rows); });
+    team_per_row<On>("cross_entropy", rows, classes, of_rows);
     const TotalLossBody<S> of_all{losses.data(), labels, settings.ignore, total,
                                   count,         rows,   classes,         On::wrong_label()};
-    with_lanes_for(
-        rows, [&]<std::size_t lanes>() { On::template teams<lanes>("cross_entropy, total", 1, of_all); });
+    team_per_row<On>("cross_entropy, total", 1, rows, of_all);
     On::throw_wrong_label();
 }
 

@@ -93,16 +93,14 @@ template <class S> struct LayerNormBackGainBody {
 
 template <class On, class S> void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean,
                                              S* rstd, std::size_t rows, std::size_t width) {
-    const LayerNormBody<S> body{x, gain, bias, eps, y, mean, rstd, width};
-    with_lanes_for(width, [&]<std::size_t lanes>() { On::template teams<lanes>("layer_norm", rows, body); });
+    team_per_row<On>("layer_norm", rows, width, LayerNormBody<S>{x, gain, bias, eps, y, mean, rstd, width});
 }
 
 template <class On, class S> void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean,
                                                   const S* rstd, Into<S[]> dx, std::size_t rows,
                                                   std::size_t width) {
-    const LayerNormBackBody<S> body{dy, x, gain, mean, rstd, dx, width};
-    with_lanes_for(
-        width, [&]<std::size_t lanes>() { On::template teams<lanes>("layer_norm, backward", rows, body); });
+    team_per_row<On>("layer_norm, backward", rows, width,
+                     LayerNormBackBody<S>{dy, x, gain, mean, rstd, dx, width});
 }
 
 template <class On, class S> void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd,

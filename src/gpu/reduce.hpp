@@ -23,8 +23,8 @@ template <class On, class Body>
 void for_each_run(const char* name, const detail::ReduceDims& dims, const Body& body) {
     const std::size_t results = dims.outer * dims.inner;
     if (dims.inner != 1) return On::template teams<1>(name, results, body);
-    with_lanes_for(dims.in_order ? std::min(dims.reduced, detail::longest_sequential_sum) : dims.reduced,
-                   [&]<std::size_t lanes>() { On::template teams<lanes>(name, results, body); });
+    const std::size_t n = dims.reduced;
+    team_per_row<On>(name, results, dims.in_order ? std::min(n, detail::longest_sequential_sum) : n, body);
 }
 
 template <class S, bool divides> struct SumBody {

@@ -105,14 +105,16 @@ struct SingleThread {
 };
 static_assert(Team<SingleThread>);
 
-// Only the length of a row determines its number of lanes, so repeated calls compute the same bits.
-template <class Launch> void with_lanes_for(std::size_t n, Launch launch) {
+// Starts a team for each of `count` rows of n terms. Only the length of a row determines its number of lanes,
+// so repeated calls compute the same bits.
+template <class On, class Body>
+void team_per_row(const char* name, std::size_t count, std::size_t n, const Body& body) {
     if (n <= 4)
-        launch.template operator()<1>();
+        On::template teams<1>(name, count, body);
     else if (n <= detail::longest_sequential_sum)
-        launch.template operator()<warp>();
+        On::template teams<warp>(name, count, body);
     else
-        launch.template operator()<block>();
+        On::template teams<block>(name, count, body);
 }
 
 }  // namespace tally::gpu
