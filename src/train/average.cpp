@@ -46,14 +46,11 @@ template <class S> void MovingAverage<S>::follow_update() {
     const detail::AverageStep<S> step = numbers();
     list_.clear();
     move_to_parameter_device();
-    for (std::size_t i = 0; i < averages_.size(); ++i) {
-        detail::Update<S> one;
-        one.value = averages_[i].writable();
-        one.gradient = parameters_[i].value().data();
-        one.size = averages_[i].size();
-        one.state = updates_ == 0 ? Write::set : Write::add;
-        list_.push_back(one);
-    }
+    for (std::size_t i = 0; i < averages_.size(); ++i)
+        list_.push_back({.value = averages_[i].writable(),
+                         .gradient = parameters_[i].value().data(),
+                         .size = averages_[i].size(),
+                         .state = updates_ == 0 ? Write::set : Write::add});
     detail::kernels<S>(averages_[0].device()).average(list_, step);
     ++updates_;
 }
@@ -99,11 +96,8 @@ template <class S> void MovingAverage<S>::swap() {
     std::vector<detail::Update<S>> copies;  // complete before the kernel writes a value
     for (std::size_t i = 0; i < kept.size(); ++i)
         parameters_[i].modify_value([&](Array<S>& value) {
-            detail::Update<S> copy;
-            copy.value = value.writable();
-            copy.gradient = averages_[i].data();
-            copy.size = value.size();
-            copies.push_back(copy);
+            copies.push_back(
+                {.value = value.writable(), .gradient = averages_[i].data(), .size = value.size()});
         });
     detail::kernels<S>(kept[0].device()).average(copies, {});
     averages_ = std::move(kept);

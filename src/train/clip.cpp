@@ -23,10 +23,7 @@ template <class S> MeasuredGradients measure(const Parameters<S>& parameters, bo
             detail::fail_devices("window", device, parameter.value().device());
         if (parameter.has_grad()) {
             const Array<S>& gradient = parameter.node()->gradient;  // grad() marks gradients as escaped
-            detail::Update<S> read;
-            read.gradient = gradient.data();
-            read.size = gradient.size();
-            list.push_back(read);
+            list.push_back({.gradient = gradient.data(), .size = gradient.size()});
         }
     }
     if (list.empty()) return {};
@@ -40,10 +37,7 @@ template <class S> void limit(const Parameters<S>& parameters, S factor, S max_v
     std::vector<detail::Update<S>> list;
     for (const Var<Array<S>>& parameter : parameters)
         parameter.modify_grad([&](Array<S>& gradient) {
-            detail::Update<S> changed;
-            changed.value = gradient.writable();
-            changed.size = gradient.size();
-            list.push_back(changed);
+            list.push_back({.value = gradient.writable(), .size = gradient.size()});
         });
     if (!list.empty())
         detail::kernels<S>(parameters[0].value().device())
