@@ -1,8 +1,6 @@
 // The backward loop runs queued nodes from newest to oldest and cleans up after an error.
 #include "tally/autograd/backward_pass.hpp"
 
-#include <string>
-
 #include "tally/autograd/observer.hpp"
 
 namespace tally::detail {

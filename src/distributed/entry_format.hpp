@@ -10,7 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "tally/base/checksum.hpp"
 #include "tally/io/training_state.hpp"
 #include "tally/train/state_reader.hpp"
 

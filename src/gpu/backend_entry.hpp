@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <exception>
 #include <string>
-#include <utility>
 
 #include "tally/base/error.hpp"
 #include "tally/device/backend_abi.hpp"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
-#include <type_traits>
 
 #include "tally/gpu/cuda.hpp"
 #include "tally/gpu/format.hpp"

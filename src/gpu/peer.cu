@@ -15,10 +15,6 @@ namespace tally::gpu {
 TALLY_KERNEL_FAMILIES(TALLY_MADE_ELSEWHERE)
 #undef TALLY_MADE_ELSEWHERE
 
-}  // namespace tally::gpu
-
-namespace tally::gpu {
-
 namespace {
 
 std::string copying(std::size_t bytes, Device from, Device to) {

@@ -1,7 +1,6 @@
 // Defines the kernel bodies of the optimizers. One kernel launch processes many tensors.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>

@@ -7,7 +7,6 @@
 
 #include <bit>
 #include <cerrno>
-#include <new>
 #include <system_error>
 
 #include "tally/base/syscall_hook.hpp"

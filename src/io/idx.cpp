@@ -8,7 +8,6 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
-#include <limits>
 
 #include "tally/base/error.hpp"
 #include "tally/io/file_bytes.hpp"

@@ -3,7 +3,6 @@
 #include "tally/io/npy.hpp"
 
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>

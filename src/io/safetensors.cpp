@@ -2,7 +2,6 @@
 #include "tally/io/safetensors.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -1,8 +1,6 @@
 // raw() returns the allocation functions of a device, which do not count the allocated bytes.
 #pragma once
 
-#include <cstddef>
-
 #include "tally/base/alignment.hpp"
 #include "tally/kernels/device.hpp"
 #include "tally/memory/pool.hpp"

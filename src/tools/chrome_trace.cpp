@@ -1,6 +1,4 @@
 // Profile::chrome_trace() returns JSON in the trace event format of Chrome and Perfetto, in microseconds.
-#include <cstdio>
-
 #include "tally/base/text.hpp"
 #include "tally/base/write_file.hpp"
 #include "tally/tools/profile.hpp"

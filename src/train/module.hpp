@@ -183,9 +183,7 @@ void require_made_in_pass(const std::string& what, const Node& graph);
 
 // Returns whether `pass` is for training. Layers that behave differently in training call trains().
 bool trains(const char* layer, const ForwardPass& pass);
-}  // namespace detail
 
-namespace detail {
 // An `RngStream` selects the random numbers of a layer. Each layer of a model uses a different stream.
 struct RngStream {
     std::uint64_t seed = 0, number = 0;
@@ -204,9 +202,7 @@ template <class S> struct Member {
     bool transposed = false;                 // PyTorch stores this matrix transposed
     Array<std::int32_t>* counter = nullptr;  // a buffer of integers, which stays on the CPU
 };
-}  // namespace detail
 
-namespace detail {
 // The class `Members` collects the parameters, buffers and child modules that Module::list() adds.
 template <class S> class Members {
 public:

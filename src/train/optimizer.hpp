@@ -87,7 +87,6 @@ protected:
     // parameter's update, counted from 1. `list` contains all parameters with this index.
     template <class Launch> void update_with_gradients(std::size_t arrays, Launch launch);
 
-protected:
     void require_unlocked(const char* what) const;  // throws if a window has locked a parameter
 
 private:

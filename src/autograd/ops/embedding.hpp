@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
