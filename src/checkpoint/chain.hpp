@@ -102,14 +102,9 @@ template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>
                     buffers.emplace(each.storage, each.bytes);
         }
     };
-    struct IsolationGuard {  // suspends the checkpointed function that may be running
-        detail::Interceptor* interceptor = std::exchange(detail::context.interceptor, nullptr);
-        bool skip_compute = std::exchange(detail::skip_compute, false);
-        ~IsolationGuard() {
-            detail::context.interceptor = interceptor;
-            detail::skip_compute = skip_compute;
-        }
-    } const isolated;
+    // These two values suspend the checkpointed function that may be running.
+    const ScopedValue<Interceptor*> without_interceptor(context.interceptor, nullptr);
+    const ScopedValue<bool> computing(skip_compute, false);
     const detail::EnableGrad recording;
     std::vector<detail::LayerBytes> measured;
     T value = x.value();

@@ -26,8 +26,8 @@ CheckpointTrace::CheckpointTrace(TraceLog& log, Mode mode)
       outer_(current()),
       first_inner_id_(context.next_id),
       mode_(mode),
-      skip_compute_before_(skip_compute) {
-    context.interceptor = this;
+      interceptor_(context.interceptor, this),
+      skip_compute_(skip_compute, skip_compute) {
     log_.stopped_early = false;
     if (is_first_run()) {
         log_.has_checksums = verifying && !skip_compute;  // values that are not computed have no checksum
@@ -35,11 +35,6 @@ CheckpointTrace::CheckpointTrace(TraceLog& log, Mode mode)
     } else {
         stop_computing_if_done();
     }
-}
-
-CheckpointTrace::~CheckpointTrace() {
-    skip_compute = skip_compute_before_;
-    context.interceptor = outer_;
 }
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {

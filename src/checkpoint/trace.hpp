@@ -80,7 +80,7 @@ class CheckpointTrace : public Interceptor {
 public:
     enum class Mode : std::uint8_t { first_run, recompute };
     CheckpointTrace(TraceLog& log, Mode mode);
-    virtual ~CheckpointTrace();
+    virtual ~CheckpointTrace() = default;
     CheckpointTrace(const CheckpointTrace&) = delete;
     CheckpointTrace& operator=(const CheckpointTrace&) = delete;
     // Returns the innermost trace of this thread, or null. Every Interceptor is a CheckpointTrace.
@@ -124,8 +124,9 @@ private:
     CheckpointTrace* const outer_;
     const std::uint64_t first_inner_id_;  // of the nodes that this run makes
     const Mode mode_;
-    const bool skip_compute_before_;
-    std::vector<std::uint64_t> ids_;             // of the operations' results
+    const ScopedValue<Interceptor*> interceptor_;
+    const ScopedValue<bool> skip_compute_;  // restores skip_compute, which stop_computing_if_done() may set
+    std::vector<std::uint64_t> ids_;        // of the operations' results
     std::vector<std::size_t> saves_own_result_;  // indices of operations that save their own results
     OuterInputs outer_inputs_;                   // since the last operation
     // InputIdentity::buffer_or_checksum of the last noted value. A value that is noted twice in a row is held once.
