@@ -86,9 +86,29 @@ public:
         unref(this);
     }
 
-    void release() override;
-    void destroy(Node*& pending) override;
-    void notify_observer(const ValueInfo& result) const;
+    void release() override {
+        each_var(arguments_, [](auto& x) { x = {}; });
+        f_.reset();
+        saved_arguments_.clear();
+        log_.held_buffers.clear();
+        saved_.clear();
+        this->gradients.clear();
+    }
+    void destroy(Node*& pending) override {
+        each_var(arguments_, [&](auto& x) {  // adds to `pending`, so that a long chain needs no recursion
+            if (x)
+                if (Node* const node = std::move(x).take_node(true)) unref(node, pending);
+        });
+        this->~RecomputingNode();
+        pool::give(this, sizeof *this);
+    }
+    void notify_observer(const ValueInfo& result) const {
+        std::vector<ValueInfo> saved_values;
+        for (const Saved<T>& argument : saved_arguments_)
+            saved_values.push_back(value_info(argument.get(this->op())));
+        for (const auto& [index, saved] : saved_) saved_values.push_back(value_info(saved.get(this->op())));
+        instrumentation::detail::observer->on_forward({this->op(), this, result, saved_values});
+    }
 
 private:
     std::optional<F> f_;
@@ -114,8 +134,17 @@ public:
         release();
         unref(this);
     }
-    void release() override;
-    void destroy(Node*& pending) override;
+    void release() override {
+        if (node_) unref(std::exchange(node_, nullptr));
+        if (this->is_grad_target) return;
+        reset(this->gradient);
+        this->grad_flags = 0;
+    }
+    void destroy(Node*& pending) override {
+        if (node_) unref(node_, pending);
+        this->~CheckpointResult();
+        pool::give(this, sizeof *this);
+    }
 
 private:
     CheckpointNode<T>* node_;
@@ -131,46 +160,6 @@ template <class T> Var<T> make_result_node(T value, const Var<T>& node_handle, s
     using Result = CheckpointResult<T>;
     return Var<T>(new (pool::take(sizeof(Result)))
                       Result(std::move(value), static_cast<CheckpointNode<T>*>(node_handle.node()), which));
-}
-
-template <class T, class F, class Arguments> void RecomputingNode<T, F, Arguments>::release() {
-    each_var(arguments_, [](auto& x) { x = {}; });
-    f_.reset();
-    saved_arguments_.clear();
-    log_.held_buffers.clear();
-    saved_.clear();
-    this->gradients.clear();
-}
-
-template <class T, class F, class Arguments> void RecomputingNode<T, F, Arguments>::destroy(Node*& pending) {
-    each_var(arguments_, [&](auto& x) {  // adds to `pending`, so that a long chain needs no recursion
-        if (x)
-            if (Node* const node = std::move(x).take_node(true)) unref(node, pending);
-    });
-    this->~RecomputingNode();
-    pool::give(this, sizeof *this);
-}
-
-template <class T> void CheckpointResult<T>::release() {
-    if (node_) unref(std::exchange(node_, nullptr));
-    if (this->is_grad_target) return;
-    reset(this->gradient);
-    this->grad_flags = 0;
-}
-
-template <class T> void CheckpointResult<T>::destroy(Node*& pending) {
-    if (node_) unref(node_, pending);
-    this->~CheckpointResult();
-    pool::give(this, sizeof *this);
-}
-
-template <class T, class F, class Arguments>
-void RecomputingNode<T, F, Arguments>::notify_observer(const ValueInfo& result) const {
-    std::vector<ValueInfo> saved_values;
-    for (const Saved<T>& argument : saved_arguments_)
-        saved_values.push_back(value_info(argument.get(this->op())));
-    for (const auto& [index, saved] : saved_) saved_values.push_back(value_info(saved.get(this->op())));
-    instrumentation::detail::observer->on_forward({this->op(), this, result, saved_values});
 }
 }  // namespace detail
 
