@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <span>
 
 #include "tally/base/checksum.hpp"
@@ -164,10 +163,9 @@ void DataParallel<S>::require_equal_and_allow_reports(const std::string& what, c
 // ---- the window's end ----
 
 template <class S> void DataParallel<S>::require_equal_totals(const std::vector<std::string>& all) {
-    WindowMessage<S> first, other;
-    std::memcpy(&first, all[0].data(), sizeof first);
+    const auto first = detail::from_bytes<WindowMessage<S>>(all[0]);
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
-        std::memcpy(&other, all[rank].data(), sizeof other);
+        const auto other = detail::from_bytes<WindowMessage<S>>(all[rank]);
         const auto require_same = [&](const char* what, auto theirs, auto of_first) {
             if (theirs == of_first) return;
             if (std::isnan(static_cast<double>(theirs)) && std::isnan(static_cast<double>(of_first))) return;
@@ -193,11 +191,9 @@ template <class S> void DataParallel<S>::require_equal_totals(const std::vector<
 // Compares the weights of all processes again if a process changed weights without an optimizer step.
 template <class S> void DataParallel<S>::require_equal_written_weights(const std::vector<std::string>& all) {
     std::string writers;
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        detail::WindowTotals totals;
-        std::memcpy(&totals, all[rank].data(), sizeof totals);
-        if (totals.written) writers += (writers.empty() ? "rank " : ", rank ") + std::to_string(rank);
-    }
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+        if (detail::from_bytes<detail::WindowTotals>(all[rank]).written)
+            writers += (writers.empty() ? "rank " : ", rank ") + std::to_string(rank);
     if (!writers.empty())
         require_equal("the weights, written since the last update by " + writers + ", at the ", checksums(),
                       "; discard() the window, and write the same numbers on all processes");
@@ -211,10 +207,8 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     call_ = std::string(call) + " of window " + std::to_string(window_index);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
     const WindowMessage<S> mine{here, windows_.at(&optimizer).construction_index, last_micro_batches_};
-    std::string message(sizeof mine + parameters_.size(), '\0');
-    std::memcpy(message.data(), &mine, sizeof mine);
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-        message[sizeof mine + i] = parameters_[i].has_grad() ? 1 : 0;
+    std::string message = detail::bytes_of(mine);
+    for (const Var<Array<S>>& parameter : parameters_) message += parameter.has_grad() ? '\1' : '\0';
     const std::vector<std::string> all =
         all_gather("", message + exact_sums_.serialize(exact, static_cast<std::size_t>(processes_.size())));
 
@@ -226,8 +220,7 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     require_equal_totals(all);
     require_equal_written_weights(all);
     for (const std::string& theirs : all) {
-        detail::WindowTotals totals;
-        std::memcpy(&totals, theirs.data(), sizeof(detail::WindowTotals));
+        const auto totals = detail::from_bytes<detail::WindowTotals>(theirs);
         combined.micro_batches += totals.micro_batches;
         combined.dropped += totals.dropped;
         combined.count += totals.count;

@@ -1,8 +1,9 @@
-// Converts training states and lists of named texts to texts that processes can compare.
+// Converts values, training states and lists of named texts to texts that processes exchange and compare.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -27,6 +28,16 @@ inline std::string entry_text(const TrainingState::Entry& entry) {  // arrays ar
                 return to_string(value.shape()) + " with checksum " + std::to_string(checksum(value));
         },
         entry);
+}
+
+// bytes_of() converts a trivially copyable value to a text. from_bytes() converts it back, and ignores later bytes.
+template <class T> std::string bytes_of(const T& value) {
+    return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+template <class T> T from_bytes(const std::string& bytes) {
+    T value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
 }
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;

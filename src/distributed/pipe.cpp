@@ -14,11 +14,14 @@
 #include <utility>
 
 #include "tally/base/error.hpp"
+#include "tally/distributed/entry_format.hpp"
 #include "tally/train/gradient_reducer.hpp"
 
 namespace tally {
 
 namespace {
+
+using detail::bytes_of, detail::from_bytes;
 
 std::string to_text(const Timetable::Step& step) {
     return std::string(step.what == 'F' ? "forward" : "backward") + " of micro-batch " +
@@ -33,15 +36,6 @@ Shape decode_shape(const std::string& label) {
     std::vector<std::int32_t> extents(label.size() / sizeof(std::int32_t));
     std::memcpy(extents.data(), label.data(), label.size());
     return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
-}
-
-template <class T> std::string bytes_of(const T& value) {
-    return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-template <class T> T from_bytes(const std::string& bytes) {
-    T value;
-    std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
 }
 
 // Returns the steps of a process's stages in the order of their times in the timetable. Each step waits only

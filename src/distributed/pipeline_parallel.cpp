@@ -2,8 +2,8 @@
 #include "tally/distributed/pipeline_parallel.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "tally/distributed/entry_format.hpp"
@@ -39,23 +39,18 @@ template <class S> detail::WindowTotals PipelineParallel<S>::gather(const Optimi
                                                                     const detail::WindowTotals& here,
                                                                     std::span<detail::ExactSum<S>>) {
     call_ = std::string(call) + " of the pipeline's window " + std::to_string(window_index);
-    const std::pair<const char*, double> mine[] = {
-        {"micro-batches:", static_cast<double>(here.micro_batches)},
-        {"a count of", here.count},
-        {"updates:", static_cast<double>(here.updates)},
-        {"the learning rate", here.learning_rate}};
-    std::vector<double> numbers;
-    for (const auto& [what, number] : mine) numbers.push_back(number);
-    const std::vector<std::string> all =
-        all_gather("", {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double)});
-    std::vector<double> first(numbers.size()), other(numbers.size());
-    std::memcpy(first.data(), all[0].data(), all[0].size());
+    using Numbers = std::array<double, 4>;
+    constexpr const char* names[] = {"micro-batches:", "a count of", "updates:", "the learning rate"};
+    const Numbers mine{static_cast<double>(here.micro_batches), here.count, static_cast<double>(here.updates),
+                       here.learning_rate};
+    const std::vector<std::string> all = all_gather("", detail::bytes_of(mine));
+    const auto first = detail::from_bytes<Numbers>(all[0]);
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
-        std::memcpy(other.data(), all[rank].data(), all[rank].size());
-        for (std::size_t i = 0; i < numbers.size(); ++i)
+        const auto other = detail::from_bytes<Numbers>(all[rank]);
+        for (std::size_t i = 0; i < mine.size(); ++i)
             if (other[i] != first[i]) {
                 must_not_report_ = true;
-                throw Error("processes", call_, ": rank ", rank, " has ", mine[i].first, " ", other[i],
+                throw Error("processes", call_, ": rank ", rank, " has ", names[i], " ", other[i],
                             ", rank 0 has ", first[i], "; make them equal on all processes");
             }
     }
@@ -65,13 +60,11 @@ template <class S> detail::WindowTotals PipelineParallel<S>::gather(const Optimi
 // Adds the squared gradient norms of all stages in the order of ranks.
 template <class S>
 detail::MeasuredGradients PipelineParallel<S>::combine_norms(const detail::MeasuredGradients& mine) {
-    const std::vector<std::string> all =
-        all_gather("the gradients of all stages, ", {reinterpret_cast<const char*>(&mine), sizeof mine});
+    const std::vector<std::string> all = all_gather("the gradients of all stages, ", detail::bytes_of(mine));
     double squares = 0;
     detail::MeasuredGradients combined;
     for (const std::string& message : all) {
-        detail::MeasuredGradients theirs;
-        std::memcpy(&theirs, message.data(), sizeof theirs);
+        const auto theirs = detail::from_bytes<detail::MeasuredGradients>(message);
         squares += theirs.norm * theirs.norm;
         combined.non_finite += theirs.non_finite;
     }
