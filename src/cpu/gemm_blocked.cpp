@@ -80,82 +80,92 @@ template <class S> void pack(const Strip<S>& strip, std::size_t k, S* to, std::s
 // the columns of the next tile. With `copied`, the tiles of the first strip of `a` also pack b for the other strips.
 enum class Columns { in_place, packed, streamed, copied };
 
-template <class S> struct Tile {
+// One or more tiles in a row or in a column of tiles. All have the same width.
+template <class S> struct Tiles {
     const S *a, *b;
     std::size_t a_down, a_right, b_down;
     Sums<S> c;
     std::size_t width, k;
     Columns columns = Columns::packed;
-    S* copy = nullptr;  // a `copied` tile stores its columns of b here
+    S* copy = nullptr;  // `copied` tiles store their columns of b here
+    std::size_t count = 1, next_a = 0, next_b = 0, next_c = 0, next_start = 0;  // distances from tile to tile
 };
 
-// Computes a tile of Rows x (Vectors * lanes) elements. Packed strips of `a` are stored column by column.
+// Computes tiles of Rows x (Vectors * lanes) elements. Packed strips of `a` are stored column by column.
 template <class S, std::size_t Rows, std::size_t Vectors, bool Packed, Columns How>
-void add_tile(const Tile<S>& t) {
+void add_tiles(const Tiles<S>& t) {
     constexpr std::size_t L = lanes<S>;
-    Batch<S> total[Rows][Vectors];
-    unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
-        unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
-            total[i][v] = t.c.start ? load_up_to(t.c.start + i * t.c.start_pitch + v * L, t.width - v * L)
-                                    : Batch<S>(-S(0));
+    const auto for_all = [](auto f) __attribute__((always_inline)) {
+        unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
+            unrolled<Vectors>([&](auto v) __attribute__((always_inline)) { f(i, v); });
         });
-    });
-    // Prefetches the next tile of the destination, which is probably not in the cache.
-    unrolled<Packed ? Rows : 0>([&](auto i) __attribute__((always_inline)) {
-        unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
-            __builtin_prefetch(t.c.at + (Rows + i) * t.c.pitch + v * L, 1);
-        });
-    });
-    const S *a = t.a, *b = t.b;
+    };
+    Sums<S> c = t.c;
+    const S *tile_a = t.a, *tile_b = t.b;
     [[maybe_unused]] S* copy = t.copy;
-    const std::size_t a_down = Packed ? 1 : t.a_down;
+    for (std::size_t left = t.count; left > 0; --left) {
+        Batch<S> total[Rows][Vectors];
+        for_all([&](auto i, auto v) __attribute__((always_inline)) {
+            total[i][v] =
+                c.start ? load_up_to(c.start + i * c.start_pitch + v * L, t.width - v * L) : Batch<S>(-S(0));
+        });
+        // Prefetches the destination of the tile below, which is probably not in the cache.
+        if constexpr (Packed)
+            for_all([&](auto i, auto v) __attribute__((always_inline)) {
+                __builtin_prefetch(c.at + (Rows + i) * c.pitch + v * L, 1);
+            });
+        const S *a = tile_a, *b = tile_b;
+        const std::size_t a_down = Packed ? 1 : t.a_down;
 #if !defined(__AVX512F__)  // AVX-512's tiles have twice as much work per iteration
 #pragma GCC unroll 4
 #endif
-    for (std::size_t l = 0; l < t.k; ++l, a += t.a_right, b += t.b_down) {
-        Batch<S> row[Vectors];
-        unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
-            row[v] = Batch<S>::load_unaligned(b + v * L);
-            if constexpr (How == Columns::copied) row[v].store_aligned(copy + v * L);
-        });
-        if constexpr (How == Columns::streamed || How == Columns::copied)
-            __builtin_prefetch(b + 2 * Vectors * L - 1);  // the next tile may begin in a cache line just read
-        if constexpr (How == Columns::copied) copy += Vectors * L;
-        unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
-            const Batch<S> factor(a[i * a_down]);
+        for (std::size_t l = 0; l < t.k; ++l, a += t.a_right, b += t.b_down) {
+            Batch<S> row[Vectors];
             unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
-                total[i][v] = fused(factor, row[v], total[i][v]);
+                row[v] = Batch<S>::load_unaligned(b + v * L);
+                if constexpr (How == Columns::copied) row[v].store_aligned(copy + v * L);
             });
+            if constexpr (How == Columns::streamed || How == Columns::copied)
+                __builtin_prefetch(b + 2 * Vectors * L - 1);  // the next tile may begin in this cache line
+            if constexpr (How == Columns::copied) copy += Vectors * L;
+            unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
+                const Batch<S> factor(a[i * a_down]);
+                unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
+                    total[i][v] = fused(factor, row[v], total[i][v]);
+                });
+            });
+        }
+        for_all([&](auto i, auto v) __attribute__((always_inline)) {
+            store_up_to(total[i][v], c.at + i * c.pitch + v * L, t.width - v * L);
         });
+        tile_a += t.next_a;
+        tile_b += t.next_b;
+        c.at += t.next_c;
+        if (c.start) c.start += t.next_start;
     }
-    unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
-        unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
-            store_up_to(total[i][v], t.c.at + i * t.c.pitch + v * L, t.width - v * L);
-        });
-    });
 }
 
-template <class S> using AddTile = void (*)(const Tile<S>&);
+template <class S> using AddTiles = void (*)(const Tiles<S>&);
 
 template <class S, std::size_t Vectors, bool Packed, Columns How = Columns::in_place,
           std::size_t max_rows = Packed ? tile_rows : loose_rows>
-AddTile<S> tile_of(std::size_t rows) {
+AddTiles<S> tiles_of(std::size_t rows) {
     static constexpr auto made = []<std::size_t... i>(std::index_sequence<i...>) {
-        return std::array<AddTile<S>, sizeof...(i)>{add_tile<S, i + 1, Vectors, Packed, How>...};
+        return std::array<AddTiles<S>, sizeof...(i)>{add_tiles<S, i + 1, Vectors, Packed, How>...};
     }
     (std::make_index_sequence<max_rows>());
     return made[rows - 1];
 }
 
-template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& tile) {
-    if constexpr (first_strip_packs) {  // b has more than two tiles, so the columns of `a` are contiguous
-        if (tile.columns == Columns::copied) return tile_of<S, 2, true, Columns::copied>(rows)(tile);
-        if (tile.columns == Columns::streamed) return tile_of<S, 2, true, Columns::streamed>(rows)(tile);
+template <class S> void add_tiles(std::size_t rows, bool packed, const Tiles<S>& tiles) {
+    if constexpr (first_strip_packs) {  // b has more than two tiles, so `a` is packed
+        if (tiles.columns == Columns::copied) return tiles_of<S, 2, true, Columns::copied>(rows)(tiles);
+        if (tiles.columns == Columns::streamed) return tiles_of<S, 2, true, Columns::streamed>(rows)(tiles);
     }
-    if (tile.width > lanes<S>)
-        (packed ? tile_of<S, 2, true>(rows) : tile_of<S, 2, false>(rows))(tile);
+    if (tiles.width > lanes<S>)
+        (packed ? tiles_of<S, 2, true>(rows) : tiles_of<S, 2, false>(rows))(tiles);
     else
-        (packed ? tile_of<S, 1, true>(rows) : tile_of<S, 1, false>(rows))(tile);
+        (packed ? tiles_of<S, 1, true>(rows) : tiles_of<S, 1, false>(rows))(tiles);
 }
 
 // Multiplies a few rows of `a` by wide tiles of b. With few rows, more vectors of b fit into the registers.
@@ -163,13 +173,14 @@ template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& t
 template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                                  Matrix<S> b, const Sums<S>& c) {
     if (m > few_rows || b.col_stride != 1) return 0;
-    const std::size_t width = (m <= 2 ? pair_vectors : 4) * lanes<S>;
-    const AddTile<S> add = m <= 2 ? tile_of<S, pair_vectors, false, Columns::in_place, 2>(m)
-                                  : tile_of<S, 4, false, Columns::in_place, few_rows>(m);
-    std::size_t j = 0;
-    for (; j + width <= n; j += width)
-        add({a.at, b.at + j, a.row_stride, a.col_stride, b.row_stride, c.from(0, j), width, k});
-    return j;
+    const std::size_t width = (m <= 2 ? pair_vectors : 4) * lanes<S>, count = n / width;
+    const AddTiles<S> add = m <= 2 ? tiles_of<S, pair_vectors, false, Columns::in_place, 2>(m)
+                                   : tiles_of<S, 4, false, Columns::in_place, few_rows>(m);
+    Tiles<S> tiles{a.at, b.at, a.row_stride, a.col_stride, b.row_stride, c, width, k};
+    tiles.count = count;
+    tiles.next_b = tiles.next_c = tiles.next_start = width;
+    add(tiles);
+    return count * width;
 }
 
 // ---- a block ----
@@ -180,9 +191,8 @@ std::size_t strip_height(std::size_t rows, std::size_t max_height) {
     return (rows + strips - 1) / strips;
 }
 
-template <class S> Columns how_to_read(std::size_t m, std::size_t n, std::size_t k, Matrix<S> b) {
+template <class S> Columns how_to_read(std::size_t m, std::size_t n, Matrix<S> b) {
     if (b.col_stride != 1) return Columns::packed;
-    if (n * k * sizeof(S) <= near) return Columns::in_place;  // b stays in the cache
     if (first_strip_packs)
         return n <= 2 * tile_width<S> ? Columns::in_place
                : m <= tile_rows       ? Columns::streamed
@@ -198,13 +208,15 @@ template <class S> struct Panels {  // columns of b
     Matrix<S> b;
     Columns columns;
 
-    Tile<S> tile(std::size_t j, std::size_t width, std::size_t k, bool first_strip) const {
-        Tile<S> made;  // the caller sets the other fields
+    Tiles<S> tiles(std::size_t j, std::size_t width, std::size_t k, bool first_strip) const {
+        Tiles<S> made;  // the caller sets the other fields
         made.width = width;
         made.k = k;
         if (width == tile_width<S> && (columns != Columns::copied || first_strip)) made.columns = columns;
-        made.b = made.columns == Columns::packed ? packed + j * k : b.at + j;
-        made.b_down = made.columns == Columns::packed ? tile_width<S> : b.row_stride;
+        const bool is_packed = made.columns == Columns::packed;
+        made.b = is_packed ? packed + j * k : b.at + j;
+        made.b_down = is_packed ? tile_width<S> : b.row_stride;
+        made.next_b = is_packed ? tile_width<S> * k : tile_width<S>;
         if (made.columns == Columns::copied) made.copy = packed + j * k;
         return made;
     }
@@ -223,8 +235,7 @@ template <class S> Panels<S> pack_panels(Matrix<S> b, Columns columns, std::size
 template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                        const Panels<S>& panels, bool first_rows, const Sums<S>& c,
                                        S* packed_a) {
-    // Does not pack `a` if `a` is read at most twice or stays in the cache.
-    const bool is_unpacked = n <= 2 * tile_width<S> || (a.row_stride == 1 && k <= 32);
+    const bool is_unpacked = n <= 2 * tile_width<S>;  // then `a` is read at most twice
     const bool neighbours = !is_unpacked || a.row_stride == 1;
     const std::size_t high = strip_height(m, neighbours ? tile_rows : loose_rows);
     const auto place = [&](std::size_t i) { return packed_a + i / high * strip_a<S>(k); };
@@ -233,20 +244,37 @@ template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t
         for (std::size_t i = 0; i < m; i += high)
             pack({a.from(i, l).at, a.row_stride, a.col_stride, std::min(high, m - i), m - i},
                  std::min(at_once, k - l), place(i) + l * column_a<S>, column_a<S>);
-    const auto multiply = [&](std::size_t i, std::size_t j) {
-        Tile<S> tile = panels.tile(j, std::min(tile_width<S>, n - j), k, first_rows && i == 0);
-        tile.a = is_unpacked ? a.at + i * a.row_stride : place(i);
-        tile.a_down = a.row_stride;
-        tile.a_right = is_unpacked ? a.col_stride : column_a<S>;
-        tile.c = c.from(i, j);
-        add_tile(std::min(high, m - i), neighbours, tile);
+    // Multiplies `count` tiles, each to the right of the previous one or, with `down`, below it.
+    const auto multiply = [&](std::size_t i, std::size_t j, std::size_t count, bool down) {
+        Tiles<S> tiles = panels.tiles(j, std::min(tile_width<S>, n - j), k, first_rows && i == 0);
+        tiles.a = is_unpacked ? a.at + i * a.row_stride : place(i);
+        tiles.a_down = a.row_stride;
+        tiles.a_right = is_unpacked ? a.col_stride : column_a<S>;
+        tiles.c = c.from(i, j);
+        tiles.count = count;
+        tiles.next_c = tiles.next_start = tile_width<S>;
+        if (down) {
+            tiles.next_a = is_unpacked ? high * a.row_stride : strip_a<S>(k);
+            tiles.next_b = 0;
+            tiles.next_c = high * c.pitch;
+            tiles.next_start = high * c.start_pitch;
+        }
+        add_tiles(std::min(high, m - i), neighbours, tiles);
     };
-    if (n * k * sizeof(S) <= near)  // b stays in the cache, so the destination is written row by row
-        for (std::size_t i = 0; i < m; i += high)
-            for (std::size_t j = 0; j < n; j += tile_width<S>) multiply(i, j);
+    if (n * k * sizeof(S) <= near || m <= high)  // b stays in the cache, or is read only once
+        for (std::size_t i = 0; i < m; i += high) {
+            const std::size_t count = n / tile_width<S>, end = count * tile_width<S>;
+            if (count > 0) multiply(i, 0, count, false);
+            if (end < n) multiply(i, end, 1, false);
+        }
     else
         for (std::size_t j = 0; j < n; j += tile_width<S>)
-            for (std::size_t i = 0; i < m; i += high) multiply(i, j);
+            for (std::size_t i = 0, count; i < m; i += count * high) {
+                const bool copies = panels.columns == Columns::copied && first_rows && i == 0;
+                // The first tile, which copies its panel, and a lower last strip have calls of their own.
+                count = copies ? 1 : std::max<std::size_t>(1, (m - i) / high);
+                multiply(i, j, count, true);
+            }
 }
 
 // ---- few columns, and contiguous columns of a ----
@@ -280,10 +308,13 @@ template <class S> void multiply_transposed(std::size_t m, std::size_t n, std::s
 
 }  // namespace
 
-Workspace::Workspace() : memory_(::operator new(bytes, std::align_val_t(line))) {
+void Workspace::allocate() {
+    if (memory_) return;
+    memory_ = ::operator new(bytes, std::align_val_t(line));
     memory::packing_buffer_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 Workspace::~Workspace() {
+    if (!memory_) return;
     memory::packing_buffer_bytes.fetch_sub(bytes, std::memory_order_relaxed);
     ::operator delete(memory_, std::align_val_t(line));
 }
@@ -293,7 +324,7 @@ template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::si
     if (better_transposed(m, n, k, a)) return multiply_transposed(m, n, k, a, b, c, workspace);
     for (std::size_t j = multiply_few_rows(m, n, k, a, b, c); j < n; j += block_width<S>) {
         const std::size_t wide = std::min(block_width<S>, n - j);
-        const Columns columns = how_to_read(m, wide, k, b);
+        const Columns columns = how_to_read(m, wide, b);
         Sums<S> sums = c.from(0, j);
         for (std::size_t l = 0; l < k; l += depth, sums = sums.go_on()) {
             const std::size_t deep = std::min(depth, k - l);

@@ -33,11 +33,12 @@ template <class S> struct Sums {
     Sums go_on() const { return {at, pitch, at, pitch}; }
 };
 
-// Allocates memory for packed operands, and adds the size of this memory to the memory report.
+// The memory of a thread for packed operands. The memory report includes this memory.
 class Workspace {
 public:
-    Workspace();
+    Workspace() = default;
     ~Workspace();
+    void allocate();  // unless it already has memory
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
 
@@ -50,7 +51,7 @@ public:
     }
 
 private:
-    void* memory_;
+    void* memory_ = nullptr;
 };
 
 // Computes c (m, n) = c.start + a (m, k) · b (k, n). m, n and k must not be 0.

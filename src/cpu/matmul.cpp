@@ -140,22 +140,6 @@ template <class S>
 
 // ---- large products in the defined order ----
 
-// Returns a number of parts that each have at least `least` multiply-adds and one `unit` of `extent`.
-std::size_t parts_of(std::size_t work, std::size_t least, std::size_t extent, std::size_t unit) {
-    const auto max_parts = static_cast<std::size_t>(threads());
-    return max_parts < 2 ? 1 : std::max<std::size_t>(1, std::min({max_parts, work / least, extent / unit}));
-}
-
-// Calls body(first, count, workspace) for parts of [0, extent) that begin at multiples of `unit`.
-template <class Body>
-void parallel_for_extent(std::size_t parts, std::size_t extent, std::size_t unit, const Body& body) {
-    const std::size_t units = (extent + unit - 1) / unit;
-    parallel_for(parts, [&](std::size_t part, const Workspace& workspace) {
-        const std::size_t first = units * part / parts * unit, end = units * (part + 1) / parts * unit;
-        body(first, std::min(end, extent) - first, workspace);
-    });
-}
-
 inline constexpr std::size_t unit_of_columns = 32, unit_of_rows = 12;
 
 // Computes the columns j to j + n - 1 of a product with a single row.
@@ -167,12 +151,9 @@ void multiply_row(const Product& p, const S* a, const S* b, Into<S[]> c, std::si
 
 template <class S>
 [[gnu::noinline]] void multiply_large_row(const Product& p, const S* a, const S* b, Into<S[]> c) {
-    constexpr std::size_t least = 1 << 15;
-    const std::size_t parts = parts_of(p.n * p.k, least, p.n, unit_of_columns);
-    if (parts == 1) return multiply_row(p, a, b, c, 0, p.n);
-    parallel_for_extent(parts, p.n, unit_of_columns, [&](std::size_t j, std::size_t n, const Workspace&) {
-        multiply_row(p, a, b, c, j, n);
-    });
+    parallel_for_extent(
+        p.n, unit_of_columns, p.n * p.k, 1 << 15,
+        [&](std::size_t j, std::size_t n, const Workspace&) { multiply_row(p, a, b, c, j, n); });
 }
 
 // Computes the outer product of column `a` and row b. A lambda would load its captures again for each row.
@@ -189,28 +170,24 @@ template <class S> void add_outer_rows(const S* a, const S* b, Into<S[]> c, std:
 
 template <class S>
 [[gnu::noinline]] void add_outer_product(const Product& p, const S* a, const S* b, Into<S[]> c) {
-    constexpr std::size_t least = 1 << 15;
-    const auto rows = [&](std::size_t first, std::size_t count) {
-        add_outer_rows(a + first, b, from(c, first * p.n), count, p.n);
-    };
     // If c.dst is aligned, `unit` rows end at the end of a cache line, so that no two threads write to one line.
     constexpr std::size_t unit = line / sizeof(float);
-    const std::size_t parts = parts_of(p.m * p.n, least, p.m, unit);
-    if (parts == 1) return rows(0, p.m);
-    parallel_for_extent(parts, p.m, unit,
-                        [&](std::size_t first, std::size_t count, const Workspace&) { rows(first, count); });
+    parallel_for_extent(p.m, unit, p.m * p.n, 1 << 15,
+                        [&](std::size_t first, std::size_t count, const Workspace&) {
+                            add_outer_rows(a + first, b, from(c, first * p.n), count, p.n);
+                        });
 }
 
 template <class S>
 [[gnu::noinline]] void multiply_large(const Product& p, const S* a, const S* b, const Sums<S>& c) {
-    constexpr std::size_t least = 1 << 18;
+    allocate_workspace();
     const Matrix<S> of_a{a, p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1};
     const Matrix<S> of_b{b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1};
     const bool by_columns = p.n >= p.m;
     const std::size_t extent = by_columns ? p.n : p.m, unit = by_columns ? unit_of_columns : unit_of_rows;
-    const std::size_t parts = parts_of(p.m * p.n * p.k, least, extent, unit);
     parallel_for_extent(
-        parts, extent, unit, [&](std::size_t first, std::size_t count, const Workspace& workspace) {
+        extent, unit, p.m * p.n * p.k, 1 << 18,
+        [&](std::size_t first, std::size_t count, const Workspace& workspace) {
             if (by_columns)
                 multiply_in_blocks(p.m, count, p.k, of_a, of_b.from(0, first), c.from(0, first), workspace);
             else

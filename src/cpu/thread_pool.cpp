@@ -73,8 +73,6 @@ public:
     // Runs all parts, or returns false if the pool is busy or the process was forked.
     bool run(const Work& work, unsigned parts, unsigned workers) {
         if (forked) return false;
-        const Workspace& workspace =
-            own_workspace();  // before any thread is woken, because memory may run out
         const std::unique_lock only_one(mutex_, std::try_to_lock);
         if (!only_one) return false;
         const unsigned workers_wanted = grow_to(workers - 1);
@@ -84,14 +82,14 @@ public:
         // If there are more threads than cores, threads must share cores, so wake() may use any core.
         for (unsigned i = 0; i < workers_wanted; ++i)
             workers <= cores_ ? helpers_[i]->call() : helpers_[i]->wake();
-        take_parts(workspace);
+        take_parts(own_workspace());
         for (unsigned n = unfinished_.load(); n != 0; n = unfinished_.load())
             wait_while(unfinished_, n, std::chrono::microseconds(50), [] {});
         return true;
     }
 
-    static const Workspace& own_workspace() {
-        static thread_local const Workspace workspace;
+    static Workspace& own_workspace() {
+        static thread_local Workspace workspace;
         return workspace;
     }
 
@@ -135,6 +133,7 @@ private:
             try {
                 helpers_.reserve(helpers_.size() + 1);
                 auto made = std::make_unique<Helper>();
+                made->workspace.allocate();
                 Helper* const helper = made.get();
                 helper->thread = std::thread([this, helper] { serve(*helper); });
                 helpers_.push_back(std::move(made));
@@ -165,6 +164,8 @@ private:
 };
 
 }  // namespace
+
+void allocate_workspace() { Pool::own_workspace().allocate(); }
 
 void run_parts(std::size_t parts, const void* work, RunPart run) {
     static Pool pool;

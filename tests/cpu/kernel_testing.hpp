@@ -27,6 +27,13 @@ namespace tally::test {
 inline const std::vector<std::size_t> awkward_sizes{0,  1,  2,  3,  7,  8,   15,  16,  17,   31,
                                                     32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025};
 
+// Sets the number of threads while the object exists.
+struct Threads {
+    explicit Threads(int count) { set_threads(count); }
+    ~Threads() { set_threads(1); }
+    Threads(const Threads&) = delete;
+};
+
 // The checksum of all buffers that the current test case has freed. tests/cpu/same_bits.cpp compares it.
 inline std::uint64_t bits_of_test = 0;
 

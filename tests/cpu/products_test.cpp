@@ -10,12 +10,6 @@ std::string text(const Product& p) {
            (p.transpose_a ? ", A transposed" : "") + (p.transpose_b ? ", B transposed" : "");
 }
 
-struct Threads {
-    explicit Threads(int count) { set_threads(count); }
-    ~Threads() { set_threads(1); }
-    Threads(const Threads&) = delete;
-};
-
 struct ByBlas {
     ByBlas() { set_products(Products::blas); }
     ~ByBlas() { set_products(Products::ordered); }

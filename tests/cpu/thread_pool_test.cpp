@@ -10,6 +10,7 @@
 #include <iterator>
 #include <thread>
 
+#include "count_allocations.hpp"
 #include "kernel_testing.hpp"
 #include "tally/cpu/affinity.hpp"
 #include "tally/cpu/thread_pool.hpp"
@@ -17,12 +18,6 @@
 
 namespace tally::test {
 namespace {
-
-struct Threads {
-    explicit Threads(int count) { set_threads(count); }
-    ~Threads() { set_threads(1); }
-    Threads(const Threads&) = delete;
-};
 
 cpu_set_t cores_of(std::thread& thread) {
     cpu_set_t cores;
@@ -36,6 +31,7 @@ cpu_set_t cores_of(std::thread& thread) {
 TEST_CASE("thread pool: every part runs once and has its own buffer") {
     for (int threads = 1; threads <= 4; ++threads) {
         const Threads some(threads);
+        cpu::allocate_workspace();
         for (std::size_t parts = 0; parts <= 9; ++parts) {
             std::array<std::atomic<int>, 9> ran{};
             cpu::parallel_for(parts, [&](std::size_t part, const cpu::Workspace& room) {
@@ -73,10 +69,11 @@ TEST_CASE("thread pool: the caller waits only for parts that a thread has begun"
     const std::thread::id caller = std::this_thread::get_id();
     for (int round = 0; round < 50; ++round) {
         std::atomic<int> others_done{0};
-        std::atomic<bool> slow_done{true};
+        std::atomic<bool> slow_begun{false}, slow_done{true};
         std::atomic<int> too_long{0};
         cpu::parallel_for(4, [&](std::size_t, const cpu::Workspace&) {
-            if (std::this_thread::get_id() != caller) {  // this part ends after all other parts
+            // One part of another thread ends after all other parts. Threads of earlier tests may run parts, too.
+            if (std::this_thread::get_id() != caller && !slow_begun.exchange(true)) {
                 slow_done = false;
                 const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
                 while (others_done < 3 && !too_long)
@@ -125,16 +122,44 @@ TEST_CASE("thread pool: a thread leaves a restricted core when it wakes, and get
 
 TEST_CASE("memory report: includes the packing buffer of each multiplying thread until the thread ends") {
     const std::size_t before = memory::report().packing;
-    std::size_t during = 0;
+    std::size_t not_multiplying = 0, during = 0;
     std::thread([&] {
-        cpu::parallel_for(1, [&](std::size_t, const cpu::Workspace&) { during = memory::report().packing; });
+        cpu::parallel_for(1, [](std::size_t, const cpu::Workspace&) {});
+        not_multiplying = memory::report().packing;
+        cpu::allocate_workspace();
+        cpu::allocate_workspace();
+        during = memory::report().packing;
     }).join();
+    CHECK(not_multiplying == before);
     CHECK(during == before + cpu::Workspace::bytes);
     const memory::Report after = memory::report();
     CHECK(after.packing == before);
     memory::Report report;
     report.packing = cpu::Workspace::bytes;
     CHECK(to_string(report).ends_with("; packing buffers 1.3 MiB\n"));
+}
+
+TEST_CASE("sgd, measure, a product with one row: a new thread allocates nothing, even for large operands") {
+    constexpr std::size_t n = 70000;  // large enough for several threads
+    const Buffer<float> value(n), gradient(n), row(1);
+    const Buffer<double> found(2);
+    for (const auto* part : {&value, &gradient, &row}) std::fill(part->begin(), part->end(), 1.f);
+    std::vector<Update<float>> list(1);
+    list[0].value = value.data();
+    list[0].gradient = gradient.data();
+    list[0].size = n;
+    const SgdStep<float> step{-1, 0, 1, 0, false, false};
+    fast<float>().sgd(list, step);  // may start threads and load the kernels
+    long made = -1;
+    std::thread([&] {
+        const long before = allocations();
+        fast<float>().sgd(list, step);
+        fast<float>().measure(list, false, found.data());
+        fast<float>().matmul({1, n, 1, false, false}, row.data(), value.data(), into(gradient, Write::set));
+        made = allocations() - before;
+    }).join();
+    CHECK(made == 0);
+    CHECK(value[n - 1] == -1);
 }
 
 TEST_CASE("thread pool: a forked process starts no threads and multiplies alone") {
