@@ -69,7 +69,7 @@ std::vector<FlagOption> options_for(Flags& flags, const std::vector<LessonParame
         {"--seed", "N", "random seed (default 0)",
          whole(flags.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max())},
         {"--digits", "D", "digits after the point (default 4)", whole(flags.digits, 0, 20)},
-        {"--threads", "N", "for large products (default 1)", whole(flags.threads, 1, 1024)},
+        {"--threads", "N", "for large products and weights (default 1)", whole(flags.threads, 1, 1024)},
         {"--products", "W", "large products: ordered, or blas (default: ordered)",
          one_of(flags.products, {"ordered", "blas"})},
         {"--quiet", "", "print only the result", on(flags.quiet)},

@@ -272,7 +272,7 @@ namespace detail {
 Products products_named(std::string_view name);  // throws Error unless "ordered" or "blas"
 }  // namespace detail
 
-void set_threads(int threads);  // for large products on the CPU; 1 by default, at most 1024
+void set_threads(int threads);  // for large products and weights on the CPU; 1 by default, at most 1024
 int threads();
 
 }  // namespace tally

@@ -1,4 +1,6 @@
 // Tests that the kernels of optimizers compute the same bits as plain loops, and write only to their results.
+#include <utility>
+
 #include "kernel_testing.hpp"
 
 namespace tally::test {
@@ -9,11 +11,11 @@ template <class S> struct List {
     std::vector<Buffer<S>> values, gradients, first, second;
     std::vector<Update<S>> updates;
 
-    List(Dice& dice, std::size_t tensors) {
+    List(Dice& dice, std::size_t tensors, const std::vector<std::size_t>& sizes = awkward_sizes) {
         for (auto* part : {&values, &gradients, &first, &second})
             part->reserve(tensors);  // so that later push_back() calls do not move the buffers
         for (std::size_t t = 0; t < tensors; ++t) {
-            const std::size_t n = dice.pick(awkward_sizes);
+            const std::size_t n = dice.pick(sizes);
             const Write state = dice.how();
             values.push_back(dice.numbers<S>(n));
             gradients.push_back(dice.numbers<S>(n));
@@ -162,6 +164,36 @@ TEMPLATE_TEST_CASE("measure: adds every element of the gradients once, in double
     plain<S>().measure(one, true, want.data());
     CHECK(bit_difference(got, again) == "");
     CHECK(std::abs(got[0] - want[0]) <= 1e-13 * want[0]);
+}
+
+TEMPLATE_TEST_CASE("optimizers, measure: several threads compute the bits of one", "", float, double) {
+    using S = TestType;
+    for (int threads : {1, 2, 3}) {
+        const Threads some(threads);
+        Dice dice(static_cast<unsigned>(threads));
+        INFO(dice.text() << ", " << threads << " threads");
+        List<S> list(dice, 6, {65535, 65536, 98303, 98305, 131071});
+        const AdamStep<S> adam{S(0.9),  S(0.1),  S(0.8), S(0.2),         S(-0.1),
+                               S(0.99), S(1e-3), S(0.3), S(1 - 0.03125), true};
+        CHECK(in_both(list, &Kernels<S>::adam, adam) == "");
+        const Buffer<double> found(2);
+        fast<S>().measure(list.updates, false, found.data());
+        CHECK(found[1] == 0);
+        for (int i = 0; i < 20; ++i) {
+            const Buffer<S>& g = list.gradients[dice.upto(5)];
+            S& x = g[i == 0 ? 0 : i == 1 ? g.size() - 1 : dice.upto(g.size() - 1)];
+            const S before = std::exchange(x, dice.pick<S>({std::numeric_limits<S>::infinity(), S(NAN)}));
+            fast<S>().measure(list.updates, false, found.data());
+            CHECK(found[0] == 0);
+            CHECK(found[1] == 1);
+            x = before;
+        }
+        for (Update<S>& u : list.updates) u.first = u.second = nullptr;
+        CHECK(in_both(list, &Kernels<S>::sgd, SgdStep<S>{S(-0.1), 0, 1, S(0.3), false, true}) == "");
+        CHECK(in_both(list, &Kernels<S>::average, AverageStep<S>{S(0.9), S(0.1)}) == "");
+        for (Update<S>& u : list.updates) u.gradient = nullptr;
+        CHECK(in_both(list, &Kernels<S>::limit, LimitStep<S>{S(0.75), S(0.5)}) == "");
+    }
 }
 
 }  // namespace tally::test
