@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -142,8 +141,10 @@ private:
     struct WithoutRef {};  // copies without counting a reference, because Saved counts with ref_saved()
     Array(WithoutRef, const Array& other)
         : data_(other.data_), shape_(other.shape_), device_(other.device_), storage_(other.storage_) {}
+    // Reads the size from `shape`, because a read of shape_ would wait for the store just before it.
     [[gnu::always_inline]] Array(const Shape& shape, Device device) : shape_(shape), device_(device) {
-        allocate();
+        storage_ = memory::detail::allocate(shape.size() * sizeof(S), device);
+        data_ = static_cast<S*>(storage_->data);
     }
     struct WithoutMemory {};
     Array(WithoutMemory, const Shape& shape, Device device) : shape_(shape), device_(device) {}
@@ -219,12 +220,8 @@ template <class S> Array<S> like_without_memory(const Array<S>& x) {
     return Array<S>::without_memory(x.shape(), x.device());
 }
 
-template <class S> Array<S> ones_like(const Array<S>& x) {
-    return Array<S>::full(x.shape(), S(1), x.device());
-}
-
-template <class S> Array<S> nans_like(const Array<S>& x) {
-    return Array<S>::full(x.shape(), S(std::numeric_limits<double>::quiet_NaN()), x.device());
+template <class S> Array<S> full_like(const Array<S>& x, double value) {
+    return Array<S>::full(x.shape(), S(value), x.device());
 }
 
 template <class S> bool has_memory(const Array<S>& x) { return x.storage() != nullptr; }
@@ -346,6 +343,10 @@ template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y
 }
 
 namespace detail {
+template <class S> void set_to_one(Array<S>& x) {
+    real_kernels<S>(x.device()).fill(S(1), grad_buffer(Into<Array<S>>{x, Write::set}).dst, x.size());
+}
+
 constexpr void make_contiguous(StridedIndex<2>& index, std::size_t size) {
     index.rank = 1;
     index.size = index.extent[0] = index.operand_size[0] = index.operand_size[1] = size;

@@ -70,8 +70,8 @@ void zip_back_b(const F& f, const T& dy, const T& a, const T& b, const T& y, Int
 namespace detail {
 // ---- functions that the engine requires of a value (value.hpp) ----
 
-template <Number T> T ones_like(const T&) { return T(1); }
-template <Number T> T nans_like(const T&) { return T(std::numeric_limits<double>::quiet_NaN()); }
+template <Number T> T full_like(const T&, double value) { return T(value); }
+template <Number T> void set_to_one(T& x) { x = T(1); }
 
 template <Number T> void reset(T&) {}
 

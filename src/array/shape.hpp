@@ -18,9 +18,9 @@ namespace tally {
 class Shape {
 public:
     Shape() : Shape(0, 0, 0, 1 << 4) {}  // rank 0: one element, no axes
-    Shape(const Shape& other) { std::memcpy(static_cast<void*>(this), &other, sizeof other); }
+    Shape(const Shape& other) { whole().words = other.whole().words; }
     Shape& operator=(const Shape& other) {
-        std::memmove(static_cast<void*>(this), &other, sizeof other);
+        whole().words = other.whole().words;
         return *this;
     }
     Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
@@ -44,8 +44,8 @@ public:
 
     friend bool operator==(const Shape& a, const Shape& b) {
 #ifdef __AVX__  // 4 instructions; compilers generate 15 for memcmp(), and shapes are compared often
-        using Words [[gnu::vector_size(32), gnu::aligned(8), gnu::may_alias]] = long long;
-        const Words differs = reinterpret_cast<const Words&>(a) ^ reinterpret_cast<const Words&>(b);
+        using Signed [[gnu::vector_size(32)]] = long long;
+        const auto differs = reinterpret_cast<Signed>(a.whole().words ^ b.whole().words);
         return __builtin_ia32_ptestz256(differs, differs);
 #else
         return std::memcmp(&a, &b, sizeof a) == 0;
@@ -54,11 +54,15 @@ public:
 
 private:
     [[gnu::cold]] std::int64_t axis_from_the_end(std::int64_t axis) const;
-    // Writes the shape by one store, because a load right after several smaller stores would stall.
+    // Copies access a shape as a whole, because a load right after several smaller stores would stall.
+    using Words [[gnu::vector_size(32)]] = std::uint64_t;
+    struct [[gnu::packed, gnu::may_alias]] Whole {  // without the alignment of Words
+        Words words;
+    };
+    const Whole& whole() const { return reinterpret_cast<const Whole&>(*this); }
+    Whole& whole() { return reinterpret_cast<Whole&>(*this); }
     Shape(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
-        using Words [[gnu::vector_size(32)]] = std::uint64_t;
-        const Words words{a, b, c, d};
-        std::memcpy(static_cast<void*>(this), &words, sizeof words);
+        whole().words = Words{a, b, c, d};
     }
 
     std::int32_t extents_[detail::max_rank];  // unused ones are 0

@@ -26,9 +26,9 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     zip_back_a(functor::Add{}, dy, x, x, x, dx, true);
     zip_back_b(functor::Add{}, dy, x, x, x, dx, true);
 
-    accumulate_into(dx, dy);  // dx = dy or dx += dy; a dx without memory shares the buffer of dy
-    { detail::ones_like(x) } -> std::same_as<T>;
-    { detail::nans_like(x) } -> std::same_as<T>;
+    accumulate_into(dx, dy);    // dx = dy or dx += dy; a dx without memory shares the buffer of dy
+    detail::set_to_one(owned);  // allocates memory if `owned` has none
+    { detail::full_like(x, 1.0) } -> std::same_as<T>;
     // The result has the shape and device of x, and receives memory at the first write.
     { detail::like_without_memory(x) } -> std::same_as<T>;
     { detail::has_memory(x) } -> std::same_as<bool>;

@@ -328,7 +328,7 @@ private:
         detail::ValueNode<T>& node = *node_;
         const bool of_value = part == &detail::ValueNode<T>::value;
         if (of_value)
-            node.value = detail::nans_like(node.gradient);
+            node.value = detail::full_like(node.gradient, std::numeric_limits<double>::quiet_NaN());
         else
             free_grad();
         throw Error(call, "the function left the parameter of ", detail::describe(node.gradient),
@@ -348,7 +348,13 @@ template <detail::Value T> void Var<T>::run_backward(const char* call, const T* 
     detail::ValueNode<T>& node = *node_;
     detail::BackwardPass backward_pass(oldest_target_id, hook);
     if (!backward_pass.enqueue_if_needed(&node)) return;  // the result uses no target of grad()
-    accumulate_into(node.into(), seed ? *seed : detail::ones_like(node.value));
+    if (!seed && node.state != detail::State::leaf && !node.is_grad_target) {  // without a temporary
+        detail::set_to_one(node.into().dst);
+    } else {
+        // into() marks the gradient as written, so the allocation comes first.
+        const T start = seed ? *seed : detail::full_like(node.value, 1);
+        accumulate_into(node.into(), start);
+    }
     if (node.state == detail::State::leaf) detail::account_as(node.gradient, MemoryClass::gradient);
     backward_pass.run();
 }

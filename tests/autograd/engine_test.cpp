@@ -36,7 +36,7 @@ template <class S> struct Kind<Array<S>> {
 };
 
 template <class T> T value(double x) { return Kind<T>::make(x); }
-template <class T> T one() { return detail::ones_like(value<T>(0)); }
+template <class T> T one() { return detail::full_like(value<T>(0), 1); }
 template <class T> double number(const T& x) { return Kind<T>::number(x); }
 
 // Returns x * x. The backward function of x * x throws before or after its first contribution to a gradient.
@@ -199,7 +199,7 @@ TEMPLATE_TEST_CASE("backward: leaves and graph stay usable when a backward funct
 TEMPLATE_TEST_CASE("backward: leaves stay usable when an observer throws", "", KINDS) {
     using T = TestType;
     const Balance balance;
-    const Var<T> x = parameter(detail::ones_like(value<T>(0)));
+    const Var<T> x = parameter(detail::full_like(value<T>(0), 1));
     const Var<T> inner = x * 2;
     CHECK_THROWS_WITH((inner * inner).backward([](const detail::VisitedNode<T>& visit) {
         if (std::string(visit.node.op()) == "mul_number") throw std::runtime_error("seen enough");

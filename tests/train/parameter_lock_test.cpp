@@ -220,4 +220,30 @@ TEST_CASE("Optimizer::load: a learning rate set before load() throws an Error, a
     CHECK(after.learning_rate() == 0.25);
 }
 
+TEST_CASE("Window: a parameter can be the loss of a micro-batch, also in later updates") {
+    const Tensor64 w = parameter(A({1}, {2.0}));
+    Sgd<double> sgd({w}, {.learning_rate = 0.5});
+    Window<double> window(sgd, {.max_norm = 100});
+    for (int update = 1; update <= 3; ++update) {
+        sum(w * w).backward();
+        window.after_backward(1);
+        w.backward();  // adds to the gradient of w
+        window.after_backward(1);
+        window.finish();
+    }
+    // The mean gradient is w + 1/2, so each update maps w to w/2 - 1/4.
+    CHECK(w.value().item() == -0.1875);
+}
+
+TEST_CASE("Window: after a failed allocation for backward() of a parameter, no micro-batch is counted") {
+    const Tensor64 w = parameter(A({1}, {2.0}));
+    Sgd<double> sgd({w}, {.learning_rate = 0.1});
+    Window<double> window(sgd, {});
+    memory::detail::fail_allocation(1);
+    CHECK_THROWS(w.backward());
+    memory::detail::fail_allocation(0);
+    CHECK(!w.has_grad());
+    CHECK_THAT(message_of([&] { window.after_backward(1); }), contains("no gradient has arrived"));
+}
+
 }  // namespace tally::test
