@@ -44,10 +44,10 @@ def rounded(numbers):
 
 
 def row_of(columns, row):
-    """Returns the row without measured values, which are times and rounding differences."""
+    """Returns the row without times, rounding differences and the bits of libraries, which depend on the processor."""
     if row[0].startswith(("BEFORE", "AFTER", "blas")) or any(re.search(r"\b(seconds|done)\b", name) for name in columns):
         return row[:1]
-    return [cell for name, cell in zip(columns, row) if name not in ("bits", "max|diff|", "microseconds, at once")]
+    return [cell for name, cell in zip(columns, row) if name not in ("bits", "libraries", "max|diff|", "microseconds, at once")]
 
 
 def printed(event):
