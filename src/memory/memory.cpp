@@ -353,31 +353,30 @@ void detail::return_to_cache(Storage* storage) {
 }
 
 namespace {
-
-[[gnu::always_inline]] inline void move_in(ThreadStats& account, const Storage* storage, MemoryClass before,
-                                           MemoryClass now) {
-    const auto bytes = static_cast<std::int64_t>(storage->bytes);
-    if (now != MemoryClass::temporary) account.hold(now, bytes);
-    if (before != MemoryClass::temporary) account.hold(before, -bytes);
-    if (account.exceeds_headroom(now) || account.check_peaks.load(std::memory_order_relaxed)) [[unlikely]]
-        update_peaks(account, storage->device);
+[[gnu::always_inline]] inline void count_change(Device device, std::size_t size, MemoryClass before,
+                                                MemoryClass now) {
+    const auto count = [=](ThreadStats& account) {
+        const auto bytes = static_cast<std::int64_t>(size);
+        if (now != MemoryClass::temporary) account.hold(now, bytes);
+        if (before != MemoryClass::temporary) account.hold(before, -bytes);
+        if (account.exceeds_headroom(now) || account.check_peaks.load(std::memory_order_relaxed)) [[unlikely]]
+            update_peaks(account, device);
+    };
+    if (ThreadStats* const account = accounts[number(device)]) [[likely]]
+        return count(*account);
+    with_thread_cache([&] { count(current->account[number(device)]); });
 }
-
-[[gnu::always_inline]] inline void move(const Storage* storage, MemoryClass before, MemoryClass now) {
-    ThreadStats* const account = accounts[number(storage->device)];
-    if (account == nullptr) [[unlikely]]
-        return with_thread_cache(
-            [=] { move_in(current->account[number(storage->device)], storage, before, now); });
-    move_in(*account, storage, before, now);
-}
-
 }  // namespace
+
+void detail::count_class_change(Device device, std::size_t bytes, MemoryClass before, MemoryClass now) {
+    count_change(device, bytes, before, now);
+}
 
 void detail::reclassify(Storage* storage, MemoryClass memory_class) {
     std::uint64_t before = storage->ref_count.load(), now = 0;
     do now = before << 2 >> 2 | class_bits(memory_class);
     while (!storage->ref_count.compare_exchange_weak(before, now));
-    move(storage, memory_class_of(before), memory_class_of(now));
+    count_change(storage->device, storage->bytes, memory_class_of(before), memory_class_of(now));
 }
 
 void detail::on_first_save(Storage* storage, std::uint64_t ref_count_before) {
@@ -386,10 +385,8 @@ void detail::on_first_save(Storage* storage, std::uint64_t ref_count_before) {
     else if (storage->has_checksum.load(std::memory_order_relaxed)) [[unlikely]]
         storage->has_checksum.store(false, std::memory_order_relaxed);
     if (memory_class_of(ref_count_before) == MemoryClass::temporary)
-        move(storage, MemoryClass::temporary, MemoryClass::saved);
+        count_change(storage->device, storage->bytes, MemoryClass::temporary, MemoryClass::saved);
 }
-
-void detail::on_last_unsave(Storage* storage) { move(storage, MemoryClass::saved, MemoryClass::temporary); }
 
 std::size_t detail::budget(Device device) { return state_of(device).budget.load(); }
 

@@ -85,7 +85,7 @@ inline void unref(Storage* storage) {
 
 // A temporary buffer has the class `saved` while at least one backward function saves the buffer.
 void on_first_save(Storage* storage, std::uint64_t ref_count_before);
-void on_last_unsave(Storage* storage);
+void count_class_change(Device device, std::size_t bytes, MemoryClass before, MemoryClass now);
 constexpr std::uint32_t saved_count_of(std::uint64_t ref_count) {
     return static_cast<std::uint32_t>(ref_count << 2 >> 34);
 }
@@ -96,9 +96,12 @@ inline void ref_saved(Storage* storage) {
 }
 inline void unref_saved(Storage* storage) {
     if (storage->ref_count.load(std::memory_order_acquire) == one_saved_ref)
-        return return_to_cache(storage);  // subtracts the bytes from `saved`
-    if (storage->ref_count.fetch_sub(one_saved_ref - 1) >> 32 == 1) on_last_unsave(storage);
-    unref(storage);
+        return return_to_cache(storage);    // subtracts the bytes from `saved`
+    const Device device = storage->device;  // read before another thread can free the buffer
+    const std::size_t bytes = storage->bytes;
+    const std::uint64_t before = storage->ref_count.fetch_sub(one_saved_ref);
+    if (before >> 32 == 1) count_class_change(device, bytes, MemoryClass::saved, MemoryClass::temporary);
+    if (static_cast<std::uint32_t>(before) == 1) return_to_cache(storage);
 }
 
 // If true, this thread computes a checksum of each buffer that a backward function saves (see set_checks()).

@@ -140,6 +140,31 @@ TEST_CASE("memory: each byte is counted once when threads save and release while
     CHECK(memory::in_use() == before.in_use);
 }
 
+TEST_CASE("memory: the last of several threads frees a saved buffer") {
+    const memory::Report before = memory::report();
+    for (int round = 0; round < 200; ++round) {
+        memory::detail::Storage* const storage = allocate(256);
+        if (round % 2) memory::detail::reclassify(storage, MemoryClass::parameter);
+        constexpr int count = 3;
+        std::atomic<int> ready{0};
+        std::vector<std::thread> threads;
+        for (int thread = 0; thread < count; ++thread) {
+            memory::detail::ref_saved(storage);
+            threads.emplace_back([&ready, storage] {
+                for (++ready; ready < count + 1;) std::this_thread::yield();
+                memory::detail::unref_saved(storage);
+            });
+        }
+        ++ready;
+        memory::detail::unref(storage);
+        for (std::thread& thread : threads) thread.join();
+    }
+    const memory::Report after = memory::report();
+    CHECK(after.in_use == before.in_use);
+    for (int memory_class = 0; memory_class < memory::detail::memory_classes; ++memory_class)
+        CHECK(after.in_use_by[memory_class] == before.in_use_by[memory_class]);
+}
+
 TEST_CASE("memory: the peak is exact in total and by class") {
     const std::size_t before = memory::in_use();
     memory::reset_peak();
