@@ -20,7 +20,7 @@ tally::test::Surroundings tally::test::surroundings() {
         {"the products", products() == Products::ordered ? "ordered" : "blas"},
         {"NaN in fresh buffers", flag(poison)},
         {"recording", flag(detail::context.recording)},
-        {"keeping values", flag(detail::context.keep_values)},
+        {"keeping values", flag(detail::context.keeps_values)},
         {"verifying", flag(detail::verifying)},
         {"checks of backward functions", flag(instrumentation::checks)},
         {"the number of running backward passes", std::to_string(detail::context.backward_passes)},

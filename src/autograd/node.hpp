@@ -21,15 +21,23 @@ class Interceptor;
 // The state of constants and leaves never changes. A result is first fresh, then queued, then consumed.
 enum class State : std::uint8_t { constant, leaf, fresh, queued, consumed };
 
+// Small members of a Node. A result copies them at once from the context of its thread, in which only the
+// thread id and keeps_values ever change.
+struct alignas(8) NodeHeader {
+    std::uint32_t thread_id = 0;  // 0: not assigned yet
+    State state = State::fresh;
+    mutable std::uint8_t grad_flags = 0;  // bits of grad_flag (gradient.hpp)
+    bool is_grad_target = false;          // a target of grad(); sgd_step() also uses it to find duplicates
+    bool keeps_values = false;            // recorded inside KeepValues
+};
+
 // ThreadContext stores the recording state of a thread. A graph must be used in the thread that recorded it.
-struct ThreadContext {
+struct ThreadContext : NodeHeader {
     std::uint64_t next_id = 1;
     std::uint64_t nodes_destroyed = 0;
-    std::uint32_t thread_id = 0;           // 0: not assigned yet
     std::uint32_t backward_passes = 0;     // running now; a backward function may start another pass
     std::uint64_t backward_start_id = 0;   // next_id when the outermost backward pass started
     bool recording = true;                 // false inside NoGrad
-    bool keep_values = false;              // true inside KeepValues
     Interceptor* interceptor = nullptr;    // sees each operation before it becomes a node (interceptor.hpp)
     const Node* current_node = nullptr;    // operation whose backward function was called last in this pass
     Node** pending_destruction = nullptr;  // the list that destroy_iteratively() is processing
@@ -41,7 +49,7 @@ inline std::uint32_t this_thread_id() { return context.thread_id ? context.threa
 }  // namespace detail
 
 // A Var is a handle to a Node. The Node is a leaf, a constant or the result of an operation.
-class Node {
+class Node : public detail::NodeHeader {
 public:
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
@@ -71,19 +79,14 @@ public:
     };
     std::uint32_t refs = 1;     // 1 for all handles together, 1 per node that uses this one, 1 while queued
     std::uint32_t handles = 1;  // the last handle frees the value, unless it is saved for a backward function
-    std::uint32_t thread_id;
-    detail::State state;
-    mutable std::uint8_t grad_flags = 0;  // bits of grad_flag (gradient.hpp)
-    bool is_grad_target = false;          // a target of grad(); sgd_step() also uses it to find duplicates
-    bool keeps_values;                    // recorded inside KeepValues
 
 protected:
     // Only leaves and constants assign a thread id. A result finds the id assigned, because its input did so.
-    explicit Node(detail::State s)
-        : id(detail::context.next_id++),
-          thread_id(s == detail::State::fresh ? detail::context.thread_id : detail::this_thread_id()),
-          state(s),
-          keeps_values(detail::context.keep_values) {}
+    explicit Node(detail::State s) : NodeHeader(detail::context), id(detail::context.next_id++) {
+        if (s == detail::State::fresh) return;
+        thread_id = detail::this_thread_id();
+        state = s;
+    }
     virtual ~Node() { ++detail::context.nodes_destroyed; }
 };
 
@@ -128,7 +131,7 @@ struct [[nodiscard]] NoGrad : private detail::ScopedValue<bool> {
 namespace detail {
 // While a KeepValues exists, new nodes keep their values and constant inputs, so that the graph can be drawn.
 struct [[nodiscard]] KeepValues : private ScopedValue<bool> {
-    [[nodiscard]] KeepValues() : ScopedValue(context.keep_values, true) {}
+    [[nodiscard]] KeepValues() : ScopedValue(context.keeps_values, true) {}
 };
 }  // namespace detail
 

@@ -74,11 +74,7 @@ public:
                 input->clear_gradient();
         });
     }
-    std::vector<ValueNode<T>*> value_nodes() const {
-        std::vector<ValueNode<T>*> inputs;
-        for_each_input(nodes_, [&](ValueNode<T>* input) { inputs.push_back(input); });
-        return inputs;
-    }
+    std::vector<ValueNode<T>*> value_nodes() const { return {nodes_.begin(), nodes_.end()}; }
     void clear() {
         for_each_input(nodes_, [](ValueNode<T>*& input) {
             if (input) unref(std::exchange(input, nullptr));

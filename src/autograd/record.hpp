@@ -88,7 +88,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
     auto* slot = nodes.data();
     for_each_input(
         inputs, [&](Var<T> & input) __attribute__((always_inline)) {
-            *slot = std::move(input).take_node((*slot)->state != State::constant || context.keep_values);
+            *slot = std::move(input).take_node((*slot)->state != State::constant || context.keeps_values);
             ++slot;
         });
     node->set_inputs(std::move(nodes));
