@@ -191,7 +191,7 @@ template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::s
             simd_for_each<Write::set>(count, chunk, terms, f, x.from(i)...);
             total = sum_in_order(total, terms, count);
         } else {
-            total = total + sum_in_lanes<S>(count, f, x.from(i)...);
+            total = total + add_lanes(fold_lanes(count, -S(0), Plus(), f, x.from(i)...));
         }
     }
     return in_order ? total : start + total;
