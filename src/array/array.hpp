@@ -289,7 +289,8 @@ namespace detail {
 // Returns the kernels for the operands. Throws if devices differ. Throws if an operand has no memory, unless
 // a checkpoint skips computations (skip_compute in kernels.hpp).
 template <class S, class... Others>
-const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&... others) {
+[[gnu::always_inline]] inline const Kernels<S>& kernels_for(const char* op, const Array<S>& a,
+                                                            const Others&... others) {
     if (!a.storage() || !(others.storage() && ...)) [[unlikely]] {
         if (!detail::skip_compute) detail::fail_without_memory(op);
     }
@@ -321,6 +322,17 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Arra
     dx.dst.take_over(const_cast<Array<S>&>(dy));  // allowed, because the node of dy does not read it again
     return {dx.dst.raw(), Write::set};
 }
+// Moves the buffer of dy to a gradient without memory, and returns true. Returns false if the gradient has
+// memory, or if the buffer of dy is shared or larger than needed.
+template <class S> [[gnu::always_inline]] inline bool try_take_over(Into<Array<S>> into, const Array<S>& dy) {
+    if (into.how == Write::add || into.dst.storage() || !can_be_overwritten(dy)) return false;
+    into.dst.take_over(const_cast<Array<S>&>(dy));  // allowed, as in grad_buffer()
+    return true;
+}
+
+template <class S> [[gnu::noinline]] void copy_or_add(Into<Array<S>> into, const Array<S>& gradient) {
+    kernels_for("accumulate", gradient).add_scaled(S(1), gradient.data(), grad_buffer(into), gradient.size());
+}
 }  // namespace detail
 
 // Sets a gradient, or adds to it. To set a gradient without memory, shares the buffer of `gradient`.
@@ -329,8 +341,7 @@ template <class S>
     if (into.how == Write::set && !into.dst.storage() && gradient.storage())
         into.dst.share(gradient);
     else
-        detail::kernels_for<S>("accumulate", gradient)
-            .add_scaled(S(1), gradient.data(), detail::grad_buffer(into), gradient.size());
+        detail::copy_or_add(into, gradient);
 }
 
 // Computes x += factor * y in place.
@@ -426,32 +437,22 @@ Array<S> zip_in_place(const F& f, Array<S>& a, const Array<S>& b) {
     return std::move(a);
 }
 
-// Computes the gradient of operand a, summed over the axes along which a is broadcast. The arrays a, b and y
-// have memory only if the operation has saved them.
-template <detail::BinaryFunctor F, class S> void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a,
-                                                            const Array<S>& b, const Array<S>& y,
-                                                            Into<Array<S>> da, bool can_reuse_dy = false) {
+// Computes the gradient of operand 0 (a) or 1 (b), summed over the axes along which the operand is broadcast.
+// The arrays a, b and y have memory only if the operation has saved them.
+template <std::size_t operand, detail::BinaryFunctor F, class S>
+void zip_back(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y,
+              Into<Array<S>> d, bool can_reuse_dy = false) {
+    const auto shape_of = [&](std::size_t i, const Array<S>& x) -> const Shape& {
+        return i == operand ? d.dst.shape() : detail::has_memory(x) ? x.shape() : dy.shape();
+    };
     detail::StridedIndex<2> scratch;
-    const detail::StridedIndex<2>& index = detail::broadcast_index(
-        dy.shape(), da.dst.shape(), detail::has_memory(b) ? b.shape() : dy.shape(), scratch);
+    const detail::StridedIndex<2>& index =
+        detail::broadcast_index(dy.shape(), shape_of(0, a), shape_of(1, b), scratch);
+    const auto& kernels = detail::kernels<S>(dy.device());
     const S* const dy_data = dy.data();
-    detail::kernels<S>(dy.device())
-        .zip_back_a[detail::slot<F, detail::BinaryOps>](
-            &f, index, dy_data, a.data(), b.data(), y.data(),
-            detail::grad_buffer(da, dy, can_reuse_dy && detail::is_contiguous(index)));
-}
-
-template <detail::BinaryFunctor F, class S> void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a,
-                                                            const Array<S>& b, const Array<S>& y,
-                                                            Into<Array<S>> db, bool can_reuse_dy = false) {
-    detail::StridedIndex<2> scratch;
-    const detail::StridedIndex<2>& index = detail::broadcast_index(
-        dy.shape(), detail::has_memory(a) ? a.shape() : dy.shape(), db.dst.shape(), scratch);
-    const S* const dy_data = dy.data();
-    detail::kernels<S>(dy.device())
-        .zip_back_b[detail::slot<F, detail::BinaryOps>](
-            &f, index, dy_data, a.data(), b.data(), y.data(),
-            detail::grad_buffer(db, dy, can_reuse_dy && detail::is_contiguous(index)));
+    (operand == 0 ? kernels.zip_back_a : kernels.zip_back_b)[detail::slot<F, detail::BinaryOps>](
+        &f, index, dy_data, a.data(), b.data(), y.data(),
+        detail::grad_buffer(d, dy, can_reuse_dy && detail::is_contiguous(index)));
 }
 
 }  // namespace functor

@@ -55,14 +55,9 @@ template <detail::BinaryFunctor F, detail::Number T> T zip_in_place(const F& f, 
     return f.value(a, b);
 }
 
-template <detail::BinaryFunctor F, detail::Number T>
-void zip_back_a(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> da, bool = false) {
-    accumulate_into(da, f.back_a(dy, a, b, y));
-}
-
-template <detail::BinaryFunctor F, detail::Number T>
-void zip_back_b(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> db, bool = false) {
-    accumulate_into(db, f.back_b(dy, a, b, y));
+template <std::size_t operand, detail::BinaryFunctor F, detail::Number T>
+void zip_back(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> d, bool = false) {
+    accumulate_into(d, detail::slope<operand>(f, dy, a, b, y));
 }
 
 }  // namespace functor
@@ -95,6 +90,7 @@ template <Number T> void make_unique_buffer(T&) {}  // a number is never shared
 template <Number T> void before_in_place_update(T&) {}
 
 template <Number T> void account_as(T&, MemoryClass) {}
+template <Number T> bool try_take_over(Into<T>, const T&) { return false; }
 
 template <Number T> T like_without_memory(const T&) { return T(); }
 

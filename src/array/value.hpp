@@ -23,11 +23,11 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     { zip(functor::Add{}, x, x) } -> std::same_as<T>;
     { map_in_place(functor::Neg{}, owned) } -> std::same_as<T>;  // `owned` is not needed afterwards
     { zip_in_place(functor::Add{}, owned, x) } -> std::same_as<T>;
-    zip_back_a(functor::Add{}, dy, x, x, x, dx, true);
-    zip_back_b(functor::Add{}, dy, x, x, x, dx, true);
+    zip_back<0>(functor::Add{}, dy, x, x, x, dx, true);  // of operand 0 or 1
 
-    accumulate_into(dx, dy);    // dx = dy or dx += dy; a dx without memory shares the buffer of dy
-    detail::set_to_one(owned);  // allocates memory if `owned` has none
+    accumulate_into(dx, dy);  // dx = dy or dx += dy; a dx without memory shares the buffer of dy
+    { detail::try_take_over(dx, dy) } -> std::same_as<bool>;  // moves the buffer of dy to dx
+    detail::set_to_one(owned);                                // allocates memory if `owned` has none
     { detail::full_like(x, 1.0) } -> std::same_as<T>;
     // The result has the shape and device of x, and receives memory at the first write.
     { detail::like_without_memory(x) } -> std::same_as<T>;

@@ -87,17 +87,23 @@ public:
     // Adds a computed gradient. An input without a gradient buffer shares the buffer of `gradient`.
     void add(std::size_t input, const T& gradient) const {
         if (!detail::has_memory(gradient)) detail::fail_without_memory("gradient");
-        if (needs_grad(input) && !try_add(input, gradient))
+        if (needs_grad(input) && !try_add(input, gradient, false))
             detail::fail_gradient_shape(detail::describe(inputs_[input]->value), detail::describe(gradient));
     }
-    // Adds a gradient if its shape and device are those of the input. Returns whether the gradient was added.
-    bool try_add(std::size_t input, const T& gradient) const {
-        if (!detail::same_shape_and_device(inputs_[input]->value, gradient)) return false;
-        accumulate_into(into(input), gradient);
-        return true;
+    // Adds dy if its shape and device are those of the input. Returns whether dy was added. With `is_last_use`, an
+    // input without a gradient buffer can take over the buffer of dy.
+    bool try_pass_on(std::size_t input, const T& dy, bool is_last_use = true) const {
+        return try_add(input, dy, is_last_use && can_reuse_dy_);
     }
 
 private:
+    bool try_add(std::size_t input, const T& gradient, bool can_reuse) const {
+        if (!detail::same_shape_and_device(inputs_[input]->value, gradient)) return false;
+        const Into<T> to = into(input);
+        if (!can_reuse || !detail::try_take_over(to, gradient)) accumulate_into(to, gradient);
+        return true;
+    }
+
     detail::ValueNode<T>* const* inputs_;  // GradInputs has 16 bytes, so that it is passed in registers
     std::uint32_t count_;
     bool can_reuse_dy_;

@@ -68,11 +68,9 @@ template <class S> bool fits_a_batch(const StridedIndex<2>& walk) {
            walk.stride[1][0] == 1;
 }
 
+// zip_rows() and zip_rows_back() are not inline, so that zip() and zip_back() save no registers for a batch.
 template <class F, class S>
-void zip(const void* functor, const StridedIndex<2>& walk, const S* a, const S* b, S* y) {
-    const F f = *static_cast<const F*>(functor);
-    if (fits_a_batch<S>(walk))
-        return store_part(f.value(load_part(a, walk.size), load_part(b, walk.size)), y, walk.size);
+[[gnu::noinline]] void zip_rows(const F& f, const StridedIndex<2>& walk, const S* a, const S* b, S* y) {
     const std::size_t length = row_length(walk);
     with_sources<S, true, true>(row_step(walk, 0), row_step(walk, 1), [&](auto source_a, auto source_b) {
         each_row(walk, [&](std::size_t i, const auto& at) {
@@ -81,6 +79,13 @@ void zip(const void* functor, const StridedIndex<2>& walk, const S* a, const S* 
                 source_a(a + at[0]), source_b(b + at[1]));
         });
     });
+}
+
+template <class F, class S>
+void zip(const void* functor, const StridedIndex<2>& walk, const S* a, const S* b, S* y) {
+    const F& f = *static_cast<const F*>(functor);
+    if (!fits_a_batch<S>(walk)) return zip_rows(f, walk, a, b, y);
+    store_part(f.value(load_part(a, walk.size), load_part(b, walk.size)), y, walk.size);
 }
 
 // If several terms are added to one element, fills d with zeros and changes `set` to `add`.
@@ -133,24 +138,10 @@ void sum_narrow_rows(std::size_t rows, std::size_t width, Into<S[]> d, RowTerms 
 }
 
 template <class F, std::size_t operand, class S>
-void zip_back(const void* functor, const StridedIndex<2>& walk, const S* dy, const S* a, const S* b,
-              const S* y, Into<S[]> d) {
+[[gnu::noinline]] void zip_rows_back(const F& f, const StridedIndex<2>& walk, const S* dy, const S* a,
+                                     const S* b, const S* y, Into<S[]> d) {
     constexpr Keeps keeps = operand == 0 ? F::for_a : F::for_b;
-    const F f = *static_cast<const F*>(functor);
-    const auto slope = [&](auto dv, auto av, auto bv, auto yv) {
-        if constexpr (operand == 0)
-            return f.back_a(dv, av, bv, yv);
-        else
-            return f.back_b(dv, av, bv, yv);
-    };
-    if (fits_a_batch<S>(walk)) {
-        const std::size_t n = walk.size;
-        const auto kept = [n](bool is_kept, const S* p) {
-            return is_kept ? load_part(p, n) : Batch<S>(S(0));
-        };
-        const Batch<S> term = slope(load_part(dy, n), kept(keeps.a, a), kept(keeps.b, b), kept(keeps.y, y));
-        return store_part(d.how == Write::set ? term : load_part(d.dst, n) + term, d.dst, n);
-    }
+    const auto slope = [&](auto... v) { return detail::slope<operand>(f, v...); };
     const auto source_y = [&](std::size_t i) {
         if constexpr (keeps.y)
             return Contiguous<S>{y + i};
@@ -163,8 +154,7 @@ void zip_back(const void* functor, const StridedIndex<2>& walk, const S* dy, con
     if constexpr (!keeps.a && !keeps.b && !keeps.y)
         if (rows_add_up)
             return sum_rows(dy, d, walk.extent[0], length, [&](auto v) { return slope(v, v, v, v); });
-    const bool narrow_rows =
-        walk.rank == 2 && length < lanes<S> && step == 1 && walk.stride[operand][0] == 0 && walk.size > 0;
+    const bool narrow_rows = rows_add_up && length < lanes<S> && walk.size > 0;
     with_sources<S, keeps.a, keeps.b>(
         row_step(walk, 0), row_step(walk, 1), [&](auto source_a, auto source_b) {
             const auto place = [](const S* p, std::ptrdiff_t at) { return p ? p + at : p; };
@@ -185,6 +175,19 @@ void zip_back(const void* functor, const StridedIndex<2>& walk, const S* dy, con
                         source_y(i));
             });
         });
+}
+
+template <class F, std::size_t operand, class S>
+void zip_back(const void* functor, const StridedIndex<2>& walk, const S* dy, const S* a, const S* b,
+              const S* y, Into<S[]> d) {
+    constexpr Keeps keeps = operand == 0 ? F::for_a : F::for_b;
+    const F& f = *static_cast<const F*>(functor);
+    if (!fits_a_batch<S>(walk)) return zip_rows_back<F, operand>(f, walk, dy, a, b, y, d);
+    const std::size_t n = walk.size;
+    const auto kept = [n](bool is_kept, const S* p) { return is_kept ? load_part(p, n) : Batch<S>(S(0)); };
+    const Batch<S> term =
+        slope<operand>(f, load_part(dy, n), kept(keeps.a, a), kept(keeps.b, b), kept(keeps.y, y));
+    store_part(d.how == Write::set ? term : load_part(d.dst, n) + term, d.dst, n);
 }
 
 // The compiler vectorises the plain loops of where() and where_back().

@@ -48,10 +48,7 @@ template <class F, std::size_t operand, class S> void zip_back(const void* f, co
     sum_along(walk, operand, d, [&](std::size_t i, const auto& at) {
         const S kept_a = keeps.a ? a[at[0]] : dy[i], kept_b = keeps.b ? b[at[1]] : dy[i],
                 kept_y = keeps.y ? y[i] : dy[i];
-        if constexpr (operand == 0)
-            return static_cast<const F*>(f)->back_a(dy[i], kept_a, kept_b, kept_y);
-        else
-            return static_cast<const F*>(f)->back_b(dy[i], kept_a, kept_b, kept_y);
+        return slope<operand>(*static_cast<const F*>(f), dy[i], kept_a, kept_b, kept_y);
     });
 }
 

@@ -66,10 +66,7 @@ template <class F, std::size_t operand, class S> struct SlopeTerm {
         if constexpr (keeps.a) kept_a = a[at[0]];
         if constexpr (keeps.b) kept_b = b[at[1]];
         if constexpr (keeps.y) kept_y = y[at[2]];
-        if constexpr (operand == 0)
-            return f.back_a(d, kept_a, kept_b, kept_y);
-        else
-            return f.back_b(d, kept_a, kept_b, kept_y);
+        return slope<operand>(f, d, kept_a, kept_b, kept_y);
     }
 };
 

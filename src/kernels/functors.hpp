@@ -27,6 +27,14 @@ struct Keeps {
 // grad_a_is_dy is true if the gradient of operand a is dy itself, so that no kernel computes the gradient.
 template <class F> inline constexpr bool grad_a_is_dy = requires { F::identity_grad_a; };
 template <class F> inline constexpr bool grad_b_is_dy = requires { F::identity_grad_b; };
+
+// Returns dy times the derivative with respect to operand 0 (a) or 1 (b).
+template <std::size_t operand, class F, class T> constexpr T slope(const F& f, T dy, T a, T b, T y) {
+    if constexpr (operand == 0)
+        return f.back_a(dy, a, b, y);
+    else
+        return f.back_b(dy, a, b, y);
+}
 }  // namespace detail
 
 namespace functor {

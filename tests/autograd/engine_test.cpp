@@ -46,9 +46,9 @@ template <class T> Var<T> fragile_square(Var<T> x, int throws_after) {
         "fragile", [](const T& a, const T& b) { return zip(functor::Mul{}, a, b); },
         [throws_after](GradInputs<T> to, const T& dy, const T&, const T& a, const T& b) {
             if (throws_after == 0) throw std::runtime_error("the backward function failed");
-            zip_back_a(functor::Mul{}, dy, a, b, dy, to.into(0));
+            zip_back<0>(functor::Mul{}, dy, a, b, dy, to.into(0));
             if (throws_after == 1) throw std::runtime_error("the backward function failed");
-            zip_back_b(functor::Mul{}, dy, a, b, dy, to.into(1));
+            zip_back<1>(functor::Mul{}, dy, a, b, dy, to.into(1));
         },
         std::move(x), std::move(other));
 }

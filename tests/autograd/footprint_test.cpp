@@ -270,6 +270,19 @@ TEST_CASE("invariant 6: a forward value is freed when no handle and no backward 
     CHECK(memory::in_use() == before);
 }
 
+TEST_CASE("invariant 6: a gradient that an addition passes on takes no more memory than it needs") {
+    const Tensor w = parameter({1.0f});
+    const Tensor repeated = custom(
+        "repeat", [](const Array<float>&) { return Array<float>::full({1024}, 2); },
+        [](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+            to.add(0, dy.slice_rows(0, 1));
+        },
+        w + 1);
+    sum(repeated).backward();
+    CHECK(w.grad().to_vector() == std::vector<float>{1});
+    CHECK(w.grad().storage()->bytes == 64);  // not the buffer of dy, which has 1024 elements
+}
+
 TEST_CASE("invariant 6: a result computed in its operand's buffer takes no more memory than it needs") {
     const Tensor w = parameter(Array<float>::full({1024}, 0.5f));
     const Tensor big = w * 2;

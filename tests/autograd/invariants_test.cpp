@@ -184,10 +184,10 @@ TEST_CASE("invariant 3: a variable used as both operands gets both contributions
             const Array<float>& b) {
             const auto first = to.into(0);
             asked.push_back(first.how);
-            zip_back_a(functor::Mul{}, dy, a, b, dy, first);
+            zip_back<0>(functor::Mul{}, dy, a, b, dy, first);
             const auto second = to.into(1);
             asked.push_back(second.how);
-            zip_back_b(functor::Mul{}, dy, a, b, dy, second);
+            zip_back<1>(functor::Mul{}, dy, a, b, dy, second);
         },
         w, w);
     sum(y).backward();
@@ -254,6 +254,41 @@ TEST_CASE("invariant 3: a leaf does not adopt a gradient buffer that is shared")
     share();
     CHECK(first.to_vector() == std::vector<float>{1, 1});
     CHECK(w.grad().to_vector() == std::vector<float>{2, 2});
+}
+
+TEST_CASE("invariant 3: an addition hands the buffer of its gradient to its only input") {
+    const Tensor w = parameter({1.0f, 2.0f}), v = parameter({3.0f, 4.0f});
+    const float* of_sum = nullptr;
+    const auto visit = [&](const auto& node) {
+        if (std::string(node.node.op()).starts_with("add")) of_sum = node.gradient.data();
+    };
+    sum(w + constant({5.0f, 6.0f})).backward(visit);
+    CHECK(w.grad().data() == of_sum);
+    CHECK(memory::detail::ref_count(w.grad().storage()) == 1);
+    w.free_grad();
+    sum(w + 1).backward(visit);
+    CHECK(w.grad().data() == of_sum);
+    w.free_grad();
+    sum(w + v).backward(visit);
+    CHECK(w.grad().data() != v.grad().data());
+    CHECK(w.grad().to_vector() == std::vector<float>{1, 1});
+    CHECK(v.grad().to_vector() == std::vector<float>{1, 1});
+}
+
+TEST_CASE("invariant 3: an addition keeps its gradient if grad() returns the gradient") {
+    const Tensor w = parameter({1.0f, 2.0f}), y = w * 2, z = y + constant({5.0f, 6.0f}), u = z + 7;
+    const std::vector<Array<float>> all = grad(sum(u + z), {u, z, y, w});
+    CHECK(all[0].to_vector() == std::vector<float>{1, 1});
+    CHECK(all[1].to_vector() == std::vector<float>{2, 2});
+    CHECK(all[2].to_vector() == std::vector<float>{2, 2});
+    CHECK(all[3].to_vector() == std::vector<float>{4, 4});
+    const Tensor v = parameter({1.0f, 5.0f}), added = w + v, difference = w - v;
+    for (const Array<float>& gradient : grad(sum(added * added), {added, w, v}))
+        CHECK(gradient.to_vector() == std::vector<float>{4, 14});
+    const std::vector<Array<float>> of_difference = grad(sum(difference * difference), {difference, w, v});
+    CHECK(of_difference[0].to_vector() == std::vector<float>{0, -6});
+    CHECK(of_difference[1].to_vector() == std::vector<float>{0, -6});
+    CHECK(of_difference[2].to_vector() == std::vector<float>{0, 6});
 }
 
 // ---- 4: Write::set does not read the destination (operations_test.cpp tests every operation) ----
