@@ -1,46 +1,35 @@
 // Converts answers to lines of text.
 #include "course/kit/answers.hpp"
 
-#include <array>
+#include <fmt/format.h>
+
 #include <limits>
 
-#include "course/kit/text.hpp"
 #include "tally/base/text.hpp"
 
 namespace tally::lesson {
 
-namespace {
-constexpr std::array answer_fields{&AnswerRecord::what,     &AnswerRecord::of,      &AnswerRecord::number,
-                                   &AnswerRecord::how,      &AnswerRecord::which,   &AnswerRecord::given,
-                                   &AnswerRecord::sentence, &AnswerRecord::question};
-}  // namespace
-
-std::string line_of(const AnswerRecord& answer) {
-    std::vector<std::string> texts;
-    for (const auto field : answer_fields)
-        texts.push_back(detail::clean_text(answer.*field, std::numeric_limits<int>::max()));
-    return joined(texts, "\t");
-}
-
-std::vector<AnswerRecord> answers_of(const Reveal& reveal, const std::string& lesson) {
+std::string answer_lines(const Reveal& reveal, const std::string& lesson) {
     const Prediction& asked = reveal.prediction;
-    const AnswerRecord skipped{.what = "question",
-                               .of = lesson,
-                               .number = std::to_string(asked.id),
-                               .how = "skipped",
-                               .question = asked.question};
-    std::vector<AnswerRecord> answers;
+    // Control characters would end the field or the line.
+    const auto field = [](const std::string& text) {
+        return detail::clean_text(text, std::numeric_limits<int>::max());
+    };
+    const auto line = [&](std::string_view how, std::string_view which, const std::string& given,
+                          const std::string& reply) {
+        return fmt::format("question\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", lesson, asked.id, how, which,
+                           field(given), field(reply), field(asked.question));
+    };
+    if (reveal.tries.empty()) return line("skipped", "", "", "");
+    std::string lines;
     for (const Try& one : reveal.tries) {
-        AnswerRecord answer = skipped;
+        const auto* option = one.choice ? &asked.options[*one.choice] : nullptr;
         const bool right = asked.is_right(one);
-        answer.how = right ? "right" : "wrong";
-        if (one.choice) answer.which = asked.options[*one.choice].id;
-        answer.given = asked.is_typed || !one.choice ? one.typed : asked.options[*one.choice].text;
-        if (!right) answer.sentence = reply_to(asked, one);
-        answers.push_back(std::move(answer));
+        lines +=
+            line(right ? "right" : "wrong", option ? std::string_view(&option->id, 1) : "",
+                 option && !asked.is_typed ? option->text : one.typed, right ? "" : reply_to(asked, one));
     }
-    if (answers.empty()) answers.push_back(skipped);
-    return answers;
+    return lines;
 }
 
 }  // namespace tally::lesson

@@ -50,10 +50,6 @@ int exit_code(const End& end) {
     return end.outcome == Outcome::fail || end.failed > 0 ? check_failed : good;
 }
 
-void report_tries(int report, const Reveal& reveal, const std::string& lesson) {
-    for (const auto& answer : answers_of(reveal, lesson)) write_to(report, line_of(answer) + "\n");
-}
-
 void run_body(Running& running, const std::optional<Device>& device, const std::function<void()>& start,
               void (*body)()) {
     Outcome outcome = Outcome::ok;
@@ -171,7 +167,9 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*talk)())
         Running running(lesson, options, *viewer, flags.from, repeat_flags(flags));
         // Does not report answers if parameters are changed, because the question may have fewer options.
         if (flags.report >= 0 && mode.waits && flags.settings.empty())
-            running.answered = [&](const Reveal& reveal) { report_tries(flags.report, reveal, lesson.slug); };
+            running.answered = [&](const Reveal& reveal) {
+                write_to(flags.report, answer_lines(reveal, lesson.slug));
+            };
         running.emit(
             Title{lesson, device == Device::cpu ? "cpu" : backend::name(), flags.seed, settings_text(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };
