@@ -185,7 +185,7 @@ public:
     Lines operator()(const End& end) const {
         if (end.outcome == Outcome::quit && end.steps < 2) return {};  // too early to resume
         if (end.outcome == Outcome::quit)
-            return wrapped("       go on: " + command(lesson_, end, end.steps), style_.width, indent);
+            return wrapped("       go on: " + command(end, end.steps), style_.width, indent);
         const std::string mark = fmt::format("[{}]", to_string(end.outcome));
         std::string text =
             fmt::format(" {} lesson {}: {} steps, {} checks", mark, lesson_.slug, end.steps, end.checks);
@@ -193,8 +193,7 @@ public:
         if (!end.detail.empty()) text += ": " + said(end.detail);
         Lines lines = wrapped(text, style_.width, indent);
         if (end.outcome == Outcome::fail)
-            append(lines,
-                   wrapped("       again: " + command(lesson_, end, end.failed_step), style_.width, indent));
+            append(lines, wrapped("       again: " + command(end, end.failed_step), style_.width, indent));
         const Tone tone = end.outcome == Outcome::ok     ? Tone::good
                           : end.outcome == Outcome::fail ? Tone::bad
                                                          : Tone::warn;
@@ -202,12 +201,11 @@ public:
         return lines;
     }
 
-    static std::string command(const Lesson& lesson, const End& end, int from) {
-        const std::string command = fmt::format("./learn run {}{}", lesson.slug, end.with);
+private:
+    std::string command(const End& end, int from) const {
+        const std::string command = fmt::format("./learn run {}{}", lesson_.slug, end.with);
         return from > 1 ? fmt::format("{} --from {}", command, from) : command;
     }
-
-private:
     std::size_t line_width() const { return style_.width - in_; }
     std::string said(std::string_view text) const {
         return style_.ascii ? to_ascii(text) : std::string(text);
@@ -301,19 +299,6 @@ std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, cons
 std::vector<std::string> reply_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
                                      const Style& style) {
     return Layout(lesson, style, 0).reply(prediction, wrong);
-}
-
-std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double seconds) {
-    const std::string head =
-        fmt::format("lesson {:02} {:<18} {:>2} steps  {:>2} checks  {:<6}", lesson.number, lesson.slug,
-                    end.steps, end.checks, fmt::format("[{}]", to_string(end.outcome)));
-    if (end.outcome == Outcome::ok) return {fmt::format("{}  {:.2f} s", head, seconds)};
-    Lines lines{fmt::format("{}  {}", head, end.detail)};
-    if (end.outcome == Outcome::fail) {
-        const std::string place = end.file.empty() ? "" : fmt::format("{}:{}   ", end.file, end.line);
-        lines.push_back(fmt::format("  {}again: {}", place, Layout::command(lesson, end, end.failed_step)));
-    }
-    return lines;
 }
 
 }  // namespace tally::lesson

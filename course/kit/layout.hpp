@@ -22,10 +22,6 @@ std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, cons
 std::vector<std::string> reply_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
                                      const Style& style);
 
-// Returns "lesson 07 divide  6 steps  4 checks  [ok]  0.01 s". After a failure,
-// a second line has the source line of the check and a command that repeats the step.
-std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double seconds);
-
 enum class Tone { bold, good, bad, warn, ask, source };
 std::string painted(const std::string& text, Tone tone, const Style& style);
 

@@ -1,6 +1,8 @@
 // Measures, wraps and pads text.
 #include "course/kit/text.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace tally::lesson {
@@ -41,12 +43,7 @@ std::string padded_left(std::string_view text, std::size_t width) {
 }
 
 std::string joined(const std::vector<std::string>& pieces, std::string_view between) {
-    std::string text;
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-        if (i > 0) text += between;
-        text += pieces[i];
-    }
-    return text;
+    return fmt::format("{}", fmt::join(pieces, between));
 }
 
 std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::string_view between,

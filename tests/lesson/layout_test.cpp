@@ -261,23 +261,3 @@ TEST_CASE("lines_of: every state is a word with and without colour") {
     CHECK_THAT(text, tally::test::contains("\033[32m[ok]\033[0m sum of three"));
     CHECK(painted("[ok]", Tone::good, Style{}) == "[ok]");
 }
-
-TEST_CASE("log_lines: results with the command that repeats a failure") {
-    CHECK(log_lines(divide, {.outcome = Outcome::ok, .steps = 6, .checks = 4}, 0.012) ==
-          std::vector<std::string>{"lesson 07 divide              6 steps   4 checks  [ok]    0.01 s"});
-    const End failed{.outcome = Outcome::fail,
-                     .steps = 7,
-                     .checks = 6,
-                     .failed = 1,
-                     .detail = "peak 9 tensors, expected <= 4",
-                     .file = "lessons/07_divide.cpp",
-                     .line = 58,
-                     .failed_step = 5};
-    CHECK(log_lines(divide, failed, 1) ==
-          std::vector<std::string>{
-              "lesson 07 divide              7 steps   6 checks  [FAIL]  peak 9 tensors, expected <= 4",
-              "  lessons/07_divide.cpp:58   again: ./learn run divide --from 5"});
-    CHECK(
-        log_lines(divide, {.outcome = Outcome::skip, .detail = "no CUDA device"}, 1) ==
-        std::vector<std::string>{"lesson 07 divide              0 steps   0 checks  [skip]  no CUDA device"});
-}
