@@ -19,31 +19,17 @@ Filling::Filling(const Numbers& numbers) : text(row_text(numbers, options().digi
 
 std::string filled(std::string_view pattern, const std::vector<Filling>& fillings) {
     std::string text;
-    std::size_t from = 0;
-    for (const auto& filling : fillings) {
-        const std::size_t gap = pattern.find("{}", from);
-        if (gap == std::string_view::npos) break;
-        text.append(pattern.substr(from, gap - from)).append(filling.text);
-        from = gap + 2;
+    std::size_t from = 0, gaps = 0;
+    for (std::size_t gap; (gap = pattern.find("{}", from)) != std::string_view::npos; from = gap + 2) {
+        text.append(pattern.substr(from, gap - from));
+        if (gaps < fillings.size()) text += fillings[gaps].text;
+        ++gaps;
     }
     text.append(pattern.substr(from));
-    std::size_t gaps = 0;
-    for (std::size_t gap = 0; (gap = pattern.find("{}", gap)) != std::string_view::npos; gap += 2) ++gaps;
     if (gaps != fillings.size())
         throw std::logic_error(fmt::format("[say] '{}' has {} gaps {{}}, but there are {} values", pattern,
                                            gaps, fillings.size()));
     return text;
-}
-
-namespace {
-std::string of_one(const std::string& things) {
-    if (things.ends_with("ries")) return things.substr(0, things.size() - 3) + "y";
-    return things.substr(0, things.size() - (things.ends_with("ches") ? 2 : 1));
-}
-}  // namespace
-
-std::string many(std::int64_t n, const std::string& things) {
-    return std::to_string(n) + " " + (n == 1 ? of_one(things) : things);
 }
 
 std::string list_of(const std::vector<std::string>& words, std::string_view last) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -32,8 +31,6 @@ template <class... T> std::string say(std::string_view pattern, const T&... fill
     return filled(pattern, {Filling(fillings)...});
 }
 
-// The argument `things` is a plural noun that ends in s. If n is 1, the function uses the singular noun.
-std::string many(std::int64_t n, const std::string& things);                        // "2 rows", "1 row"
 std::string list_of(const std::vector<std::string>& words, std::string_view last);  // "1, 2 or 3"
 
 }  // namespace tally::lesson
