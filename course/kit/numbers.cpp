@@ -1,7 +1,7 @@
 // Prints numbers as "%7.4f", or in scientific notation if the numbers are too small or too large.
 #include "course/kit/numbers.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,33 +12,21 @@
 namespace tally::lesson {
 
 namespace {
-enum class Form : std::uint8_t { integer, fixed, scientific };
-
-// Chooses scientific notation if the largest number is below 0.001 or at least 10^6.
-Form form_of(std::span<const double> numbers, Numbers::Type type) {
-    if (type == Numbers::Type::integer) return Form::integer;
-    double largest = 0;
-    for (double number : numbers) {
-        if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
-    }
-    return largest != 0 && (largest < 1e-3 || largest >= 1e6) ? Form::scientific : Form::fixed;
-}
-
-std::string print(double number, Form form, int digits) {
-    if (std::isnan(number)) return "nan";
-    if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
-    if (form == Form::integer) return fmt::format("{:.0f}", number);
-    return form == Form::fixed ? fmt::format("{:.{}f}", number, digits)
-                               : fmt::format("{:.{}e}", number, digits);
-}
-
-// Pads all numbers to the same width, which is at least the width of "%7.4f".
+// Pads all numbers to the same width, which is at least the width of "%7.4f". The notation is scientific if the
+// largest number is below 0.001 or at least 10^6. fmt would print the sign of NaN, which has no meaning.
 std::vector<std::string> printed(const Numbers& numbers, int digits) {
-    const Form form = form_of(numbers.values, numbers.type);
+    double largest = 0;
+    for (double number : numbers.values)
+        if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
+    const bool integers = numbers.type == Numbers::Type::integer;
+    const bool scientific = !integers && largest != 0 && (largest < 1e-3 || largest >= 1e6);
+    if (integers) digits = 0;
     std::vector<std::string> texts;
-    std::size_t width = form == Form::fixed ? static_cast<std::size_t>(digits) + 3 : 0;
+    std::size_t width = integers || scientific ? 0 : static_cast<std::size_t>(digits) + 3;
     for (double number : numbers.values) {
-        texts.push_back(print(number, form, digits));
+        texts.push_back(std::isnan(number) ? "nan"
+                        : scientific       ? fmt::format("{:.{}e}", number, digits)
+                                           : fmt::format("{:.{}f}", number, digits));
         width = std::max(width, texts.back().size());
     }
     for (auto& text : texts) text.insert(0, width - text.size(), ' ');
@@ -49,21 +37,11 @@ constexpr std::size_t shown_at_each_end = 3;  // numbers at each end of a long r
 constexpr std::size_t longest_row = 8, longest_column = 8;
 
 std::string joined(std::span<const std::string> texts) {
-    std::string row;
-    const bool cut = texts.size() > longest_row;
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-        if (cut && i == shown_at_each_end) {
-            row += " ...";
-            i = texts.size() - shown_at_each_end;
-        }
-        if (i > 0) row += ' ';
-        row += texts[i];
-    }
-    return row;
+    if (texts.size() <= longest_row) return fmt::format("{}", fmt::join(texts, " "));
+    return fmt::format("{} ... {}", fmt::join(texts.first(shown_at_each_end), " "),
+                       fmt::join(texts.last(shown_at_each_end), " "));
 }
-}  // namespace
 
-namespace {
 void require_equal_sizes(const char* call, const Numbers& a, const Numbers& b) {
     if (a.values.size() != b.values.size())
         throw std::invalid_argument(
@@ -109,9 +87,7 @@ const char* to_string(Numbers::Type type) {
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "(";
-    for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-    return text + ")";
+    return fmt::format("({})", fmt::join(shape, ", "));
 }
 
 std::string row_text(const Numbers& numbers, int digits) {
@@ -121,7 +97,7 @@ std::string row_text(const Numbers& numbers, int digits) {
 
 std::string short_text(double number) {
     if (number == 0) return "0";
-    return std::isfinite(number) ? fmt::format("{:.1e}", number) : print(number, Form::fixed, 1);
+    return std::isnan(number) ? "nan" : fmt::format("{:.1e}", number);
 }
 
 std::vector<std::string> lines_of(const Numbers& numbers, int digits) {

@@ -82,6 +82,7 @@ TEST_CASE("lines_of: integers have no point, and NaN and infinities are words") 
     CHECK(lines_of(3750, 4) == Strings{"3750"});
     CHECK(lines_of(std::vector<int>{3, -12}, 4) == Strings{"[  3 -12]"});
     CHECK(lines_of(std::nan(""), 4) == Strings{"    nan"});
+    CHECK(lines_of(-std::nan(""), 4) == Strings{"    nan"});
     CHECK(lines_of(-std::numeric_limits<double>::infinity(), 4) == Strings{"   -inf"});
 }
 
@@ -111,4 +112,5 @@ TEST_CASE("short_text: has two digits") {
     CHECK(short_text(2.41e-7) == "2.4e-07");
     CHECK(short_text(0) == "0");
     CHECK(short_text(std::nan("")) == "nan");
+    CHECK(short_text(std::numeric_limits<double>::infinity()) == "inf");
 }
