@@ -10,26 +10,20 @@
 namespace tally::lesson {
 
 namespace {
-bool same_bits(double a, double b) {
-    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
-
-double distance(double a, double b) { return a == b ? 0 : std::abs(a - b); }
-
 // Returns the reason why the numbers cannot be compared, or an empty string.
-std::string objection(const Numbers& got, const Numbers& expected) {
-    if (got.missing || expected.missing)
-        return got.missing ? "the result has no gradient" : "the expected value has no gradient";
-    if (got.shape != expected.shape) {
+std::string objection(const Numbers& got, const Numbers& expected, const Numbers* bound) {
+    if (got.missing) return "the result has no gradient";
+    if (expected.missing) return "the expected value has no gradient";
+    if (got.shape != expected.shape)
         return fmt::format("shapes differ: got {}, expected {}", shape_text(got.shape),
                            shape_text(expected.shape));
-    }
     if (got.values.empty()) return "nothing was compared: no elements";
+    if (bound != nullptr && bound->values.size() != 1 && bound->shape != got.shape)
+        return fmt::format("the bounds' shape {} is not {}", shape_text(bound->shape), shape_text(got.shape));
     return {};
 }
 
 std::string place_of(std::size_t flat, const std::vector<std::int64_t>& shape) {
-    if (shape.empty()) return {};
     std::vector<std::int64_t> index(shape.size());
     for (std::size_t axis = shape.size(); axis-- > 0;) {
         const auto extent = static_cast<std::size_t>(shape[axis]);
@@ -54,63 +48,39 @@ std::string operands(const Numbers& got, const Numbers& expected, std::size_t wo
 }
 }  // namespace
 
-Check compared_bitwise(std::string name, const Numbers& got, const Numbers& expected, int digits) {
-    Check check{.name = std::move(name)};
-    check.detail = objection(got, expected);
-    if (!check.detail.empty()) return check;
-    double largest = 0;
-    std::size_t worst = got.values.size();
-    for (std::size_t i = 0; i < got.values.size(); ++i) {
-        if (same_bits(got.values[i], expected.values[i])) continue;
-        const double difference = distance(got.values[i], expected.values[i]);
-        if (worst == got.values.size() || !(difference <= largest)) {
-            worst = i;
-            largest = difference;
-        }
-    }
-    check.ok = worst == got.values.size();
-    check.exact = check.ok;
-    if (!check.ok) {
-        check.max_diff = largest;
-        check.detail = operands(got, expected, worst, digits);
-    }
-    return check;
-}
-
-Check compared_within(std::string name, const Numbers& got, const Numbers& expected, const Numbers& bound,
-                      int digits) {
-    Check check{.name = std::move(name)};
-    check.detail = objection(got, expected);
-    const bool one_bound = bound.values.size() == 1;
-    if (check.detail.empty() && !one_bound && bound.shape != got.shape) {
-        check.detail =
-            fmt::format("the bounds' shape {} is not {}", shape_text(bound.shape), shape_text(got.shape));
-    }
+Check compared(std::string name, const Numbers& got, const Numbers& expected, const Numbers* bound,
+               int digits) {
+    Check check{.name = std::move(name), .detail = objection(got, expected, bound)};
     if (!check.detail.empty()) return check;
 
     // The worst element exceeds its bound most or comes nearest to its bound. NaN is never close.
+    constexpr double inf = std::numeric_limits<double>::infinity();
     bool exact = true, close = true;
-    double largest = 0, smallest_margin = std::numeric_limits<double>::infinity(), largest_bound = 0;
+    double largest = 0, smallest_margin = inf, largest_bound = 0;
     std::size_t worst = 0;
     for (std::size_t i = 0; i < got.values.size(); ++i) {
-        const double allowed = bound.values[one_bound ? 0 : i];
-        const double difference = distance(got.values[i], expected.values[i]);
-        exact = exact && same_bits(got.values[i], expected.values[i]);
+        const double a = got.values[i], b = expected.values[i];
+        const bool same = std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+        exact = exact && same;
+        if (bound == nullptr && same) continue;
+        const double allowed = bound == nullptr ? 0 : bound->values[bound->values.size() == 1 ? 0 : i];
+        const double difference = a == b ? 0 : std::abs(a - b), margin = allowed - difference;
         close = close && difference <= allowed;
         if (!(difference <= largest)) largest = difference;
         largest_bound = std::max(largest_bound, allowed);
-        const double margin = allowed - difference;
         if (!(margin >= smallest_margin)) {
-            smallest_margin = std::isnan(margin) ? -std::numeric_limits<double>::infinity() : margin;
+            smallest_margin = std::isnan(margin) ? -inf : margin;
             worst = i;
         }
     }
-    check.ok = close;
+    check.ok = bound == nullptr ? exact : close;
     check.exact = exact;
-    check.close = close;
-    check.max_diff = largest;
-    check.bound = largest_bound;
-    if (!close) check.detail = operands(got, expected, worst, digits);
+    if (bound != nullptr) {
+        check.close = close;
+        check.bound = largest_bound;
+    }
+    if (bound != nullptr || !exact) check.max_diff = largest;
+    if (!check.ok) check.detail = operands(got, expected, worst, digits);
     return check;
 }
 

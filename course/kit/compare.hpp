@@ -7,8 +7,8 @@
 
 namespace tally::lesson {
 
-Check compared_bitwise(std::string name, const Numbers& got, const Numbers& expected, int digits);
-Check compared_within(std::string name, const Numbers& got, const Numbers& expected, const Numbers& bound,
-                      int digits);
+// Without a bound, all bits must be equal. A bound is one number, or one number for each element.
+Check compared(std::string name, const Numbers& got, const Numbers& expected, const Numbers* bound,
+               int digits);
 
 }  // namespace tally::lesson

@@ -29,6 +29,15 @@ Check placed(Check check, const Where& where) {
     return check;
 }
 
+bool check_against(std::string_view name, const Numbers& got, const Numbers& expected, const Numbers* bound,
+                   const Where& where) {
+    auto& running = Running::now();
+    Check result = placed(compared(std::string(name), got, expected, bound, running.options().digits), where);
+    const bool ok = result.ok;
+    running.check(std::move(result));
+    return ok;
+}
+
 double seconds_now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -127,22 +136,12 @@ bool check(std::string_view name, bool holds, std::string_view detail, Where whe
 }
 
 bool check_equal(std::string_view name, const Numbers& got, const Numbers& expected, Where where) {
-    auto& running = Running::now();
-    Check result =
-        placed(compared_bitwise(std::string(name), got, expected, running.options().digits), where);
-    const bool ok = result.ok;
-    running.check(std::move(result));
-    return ok;
+    return check_against(name, got, expected, nullptr, where);
 }
 
 bool check_close(std::string_view name, const Numbers& got, const Numbers& expected, const Numbers& bound,
                  Where where) {
-    auto& running = Running::now();
-    Check result =
-        placed(compared_within(std::string(name), got, expected, bound, running.options().digits), where);
-    const bool ok = result.ok;
-    running.check(std::move(result));
-    return ok;
+    return check_against(name, got, expected, &bound, where);
 }
 
 void graph(std::string_view name, std::string svg, std::string dot, std::string text) {

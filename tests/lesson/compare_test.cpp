@@ -11,14 +11,14 @@ using tally::test::contains;
 
 namespace {
 const double inf = std::numeric_limits<double>::infinity();
-Check equal(const Numbers& got, const Numbers& expected) { return compared_bitwise("x", got, expected, 4); }
+Check equal(const Numbers& got, const Numbers& expected) { return compared("x", got, expected, nullptr, 4); }
 Check within(const Numbers& got, const Numbers& expected, const Numbers& bound) {
-    return compared_within("x", got, expected, bound, 4);
+    return compared("x", got, expected, &bound, 4);
 }
 Numbers vec(std::vector<double> values) { return Numbers(values); }
 }  // namespace
 
-TEST_CASE("compared_bitwise: equal numbers have the same bits") {
+TEST_CASE("compared without a bound: equal numbers have the same bits") {
     CHECK(equal(vec({1, 2}), vec({1, 2})).ok);
     CHECK_FALSE(equal(1.0, std::nextafter(1.0, 2.0)).ok);
     CHECK_FALSE(equal(0.0, -0.0).ok);
@@ -27,7 +27,7 @@ TEST_CASE("compared_bitwise: equal numbers have the same bits") {
     CHECK_FALSE(equal(0.1F, 0.1).ok);
 }
 
-TEST_CASE("compared_bitwise: a failure reports the operands and the largest difference") {
+TEST_CASE("compared without a bound: a failure reports the operands and the largest difference") {
     const Check check = equal(vec({1, 2, 3}), vec({1, 2.5, 3.1}));
     CHECK_FALSE(check.ok);
     CHECK(check.max_diff == 0.5);
@@ -36,7 +36,7 @@ TEST_CASE("compared_bitwise: a failure reports the operands and the largest diff
     CHECK_THAT(equal(0.1F, 0.2F).detail, contains("got 0.1, expected 0.2"));
 }
 
-TEST_CASE("compared_within: a difference equal to the bound is close") {
+TEST_CASE("compared within a bound: a difference equal to the bound is close") {
     const Check check = within(vec({1, 2}), vec({1, 2.25}), 0.25);
     CHECK(check.ok);
     CHECK(check.exact == false);
@@ -47,7 +47,7 @@ TEST_CASE("compared_within: a difference equal to the bound is close") {
     CHECK(within(1.0, 1.0, 0.0).exact == true);
 }
 
-TEST_CASE("compared_within: each element may have its own bound") {
+TEST_CASE("compared within a bound: each element may have its own bound") {
     CHECK(within(vec({1, 2}), vec({1.5, 2.1}), vec({0.5, 0.2})).ok);
     const Check check = within(vec({1, 2}), vec({1.5, 2.1}), vec({0.6, 0.05}));
     CHECK_FALSE(check.ok);
@@ -56,7 +56,7 @@ TEST_CASE("compared_within: each element may have its own bound") {
     CHECK_FALSE(within(vec({1, 2}), vec({1, 2}), vec({1, 2, 3})).ok);
 }
 
-TEST_CASE("compared_within: NaN is never close, and equal infinities are") {
+TEST_CASE("compared within a bound: NaN is never close, and equal infinities are") {
     CHECK_FALSE(within(std::nan(""), 1.0, inf).ok);
     CHECK_FALSE(within(1.0, std::nan(""), 1.0).ok);
     CHECK_FALSE(within(1.0, 1.0, std::nan("")).ok);
@@ -65,7 +65,7 @@ TEST_CASE("compared_within: NaN is never close, and equal infinities are") {
     CHECK_FALSE(within(inf, -inf, 1.0).ok);
 }
 
-TEST_CASE("compared_bitwise: fails with a message when the numbers cannot be compared") {
+TEST_CASE("compared without a bound: fails with a message when the numbers cannot be compared") {
     CHECK_THAT(equal(vec({1, 2}), vec({1, 2, 3})).detail, contains("shapes differ: got (2), expected (3)"));
     CHECK_FALSE(equal(vec({1}), 1.0).ok);
     CHECK_THAT(within(vec({}), vec({}), 1.0).detail, contains("nothing was compared"));
