@@ -192,7 +192,7 @@ std::string page_to_read(const std::filesystem::path& path, std::size_t width) {
     return all;
 }
 
-Prediction prediction_of(const Page& page, std::string_view id, const Values& values, bool drop_equal) {
+Prediction prediction_of(const Page& page, std::string_view id, const Values& values, bool changed) {
     const PageQuestion& question = page.question(id);
     const auto filled = [&](std::string text, std::size_t line) {
         for (const auto& [name, value] : values) {
@@ -211,25 +211,33 @@ Prediction prediction_of(const Page& page, std::string_view id, const Values& va
         return without_marks(std::move(text));
     };
     const auto in_question = [&](const std::string& text) { return filled(text, question.line); };
-    const Hints hints = hint(in_question(question.hints[0]), in_question(question.hints[1]));
-    const std::string text = in_question(question.text), why = in_question(question.answer);
-
-    std::vector<Option> options;
-    std::vector<TypedNumber> numbers;
+    Prediction asked{.is_typed = true,
+                     .question = in_question(question.text),
+                     .hints = {in_question(question.hints[0]), in_question(question.hints[1])},
+                     .why = in_question(question.answer)};
     for (const auto& option : question.options) {
-        options.push_back({filled(option.text, option.line), filled(option.mistake, option.line)});
-        if (const auto number = number_in(options.back().text))
-            numbers.push_back({*number, options.back().mistake});
+        if (option.mistake.empty()) asked.answer = asked.options.size();
+        const std::string text = filled(option.text, option.line);
+        const auto number = number_in(text);
+        asked.is_typed = asked.is_typed && number;
+        asked.options.push_back({'a', text, filled(option.mistake, option.line), number.value_or(0)});
     }
-    if (numbers.size() < options.size()) return prediction_of(text, options, hints, why);
-    if (!question.within.empty()) {
-        const auto within = number_in(filled(question.within, question.line));
-        if (!within || *within < 0)
-            reject(page.file, question.line,
-                   fmt::format("expected a positive number in '(within {})'", question.within));
-        for (auto& number : numbers) number.tolerance = number.mistake.empty() ? *within : 0;
+    if (asked.is_typed) {
+        for (auto& option : asked.options) option.text = fmt::format("{:.10g}", option.value);
+        if (!question.within.empty()) {
+            const auto within = number_in(filled(question.within, question.line));
+            if (!within || *within < 0)
+                reject(page.file, question.line,
+                       fmt::format("expected a positive number in '(within {})'", question.within));
+            asked.within = *within;
+        }
+        if (changed)
+            drop_equal(asked);
+        else
+            require_distinct(asked);
     }
-    return prediction_of(text, drop_equal ? distinct(numbers) : numbers, hints, why);
+    for (std::size_t i = 0; i < asked.options.size(); ++i) asked.options[i].id = static_cast<char>('a' + i);
+    return asked;
 }
 
 }  // namespace tally::lesson

@@ -60,8 +60,8 @@ std::string page_to_read(const std::filesystem::path& path, std::size_t width);
 
 using Values = std::vector<std::pair<std::string, std::string>>;  // {"n", "3"} replaces {n} by 3
 
-// Returns the question with all values in place. `drop_equal` removes wrong numbers that equal another number,
-// which happens when the learner changes a parameter.
-Prediction prediction_of(const Page& page, std::string_view id, const Values& values, bool drop_equal);
+// Returns the question with all values in place. If the learner `changed` a parameter, wrong numbers that equal
+// another number are dropped. Otherwise equal numbers throw std::logic_error.
+Prediction prediction_of(const Page& page, std::string_view id, const Values& values, bool changed);
 
 }  // namespace tally::lesson

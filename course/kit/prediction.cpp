@@ -1,4 +1,4 @@
-// Checks and shuffles the questions of a lesson, and compares typed answers with known numbers.
+// Shuffles the options of a question, and compares typed answers with known numbers.
 #include "course/kit/prediction.hpp"
 
 #include <fmt/format.h>
@@ -15,65 +15,30 @@
 namespace tally::lesson {
 
 namespace {
-void reject(std::string_view question, std::string_view why) {
-    throw std::logic_error(fmt::format("[predict] '{}': {}", question, why));
-}
-
 // Allows slightly more than `within`, because rounding makes 0.1 + 0.2 different from 0.3.
 bool close(double a, double b, double within) { return std::abs(a - b) <= within + 1e-9 * std::abs(b); }
-
-Prediction checked(Prediction asked) {
-    const auto count = asked.options.size();
-    if (count < 2 || count > 9) reject(asked.question, fmt::format("{} options; there may be 2 to 9", count));
-    const auto is_right = [](const auto& option) { return option.mistake.empty(); };
-    const auto right = std::count_if(asked.options.begin(), asked.options.end(), is_right);
-    if (right != 1)
-        reject(asked.question, fmt::format("{} of its options have no mistake; one is right", right));
-    const auto answer = std::find_if(asked.options.begin(), asked.options.end(), is_right);
-    asked.answer = static_cast<std::size_t>(answer - asked.options.begin());
-    for (std::size_t i = 0; i < count; ++i) asked.options[i].id = static_cast<char>('a' + i);
-    return asked;
-}
 }  // namespace
 
-Prediction prediction_of(std::string_view question, const std::vector<Option>& options, const Hints& hints,
-                         std::string_view why) {
-    Prediction asked{.question = std::string(question), .hints = hints, .why = std::string(why)};
-    for (const auto& [text, mistake] : options) asked.options.push_back({'a', text, mistake});
-    return checked(std::move(asked));
-}
-
-Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,
-                         const Hints& hints, std::string_view why) {
-    Prediction asked{
-        .is_typed = true, .question = std::string(question), .hints = hints, .why = std::string(why)};
-    for (const auto& [value, mistake, within] : numbers) {
-        asked.within = std::max(asked.within, within);
-        asked.options.push_back({'a', fmt::format("{:.10g}", value), mistake, value});
-    }
-    for (const auto& a : asked.options)
-        for (const auto& b : asked.options)
-            if (&a != &b && close(a.value, b.value, 2 * asked.within))
-                reject(question, fmt::format("{} and {} are within {} of each other", a.text, b.text,
-                                             2 * asked.within));
-    return checked(std::move(asked));
-}
-
-std::vector<TypedNumber> distinct(const std::vector<TypedNumber>& numbers) {
-    std::vector<TypedNumber> kept;
-    double within = 0;
-    for (const auto& number : numbers) {
-        within = std::max(within, number.tolerance);
-        if (number.mistake.empty()) kept.push_back(number);
-    }
-    for (const auto& number : numbers) {
+void drop_equal(Prediction& typed) {
+    std::vector<Prediction::Known> kept{typed.options[typed.answer]};
+    for (const auto& option : typed.options) {
         const bool meets = std::any_of(kept.begin(), kept.end(), [&](const auto& other) {
-            return close(number.value, other.value, 2 * within) ||
-                   close(other.value, number.value, 2 * within);
+            return close(option.value, other.value, 2 * typed.within) ||
+                   close(other.value, option.value, 2 * typed.within);
         });
-        if (!meets) kept.push_back(number);
+        if (!meets) kept.push_back(option);
     }
-    return kept;
+    typed.options = std::move(kept);
+    typed.answer = 0;
+}
+
+void require_distinct(const Prediction& typed) {
+    const double apart = 2 * typed.within;
+    for (const auto& a : typed.options)
+        for (const auto& b : typed.options)
+            if (&a != &b && close(a.value, b.value, apart))
+                throw std::logic_error(fmt::format("[predict] '{}': {} and {} are within {} of each other",
+                                                   typed.question, a.text, b.text, apart));
 }
 
 void shuffle(Prediction& prediction, std::uint64_t seed, int lesson) {

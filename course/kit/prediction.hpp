@@ -5,39 +5,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tally::lesson {
-
-// Stores one option of a question, such as right("3 times") or wrong("the same", "Nothing was divided ...").
-struct Option {
-    std::string text;
-    std::string mistake;  // the explanation of a wrong option; empty: the option is right
-};
-
-// Stores a possible number, such as right(2.5).within(0.01) or wrong(5, "That is the sum, not the mean.").
-struct TypedNumber {
-    double value;
-    std::string mistake;
-    double tolerance = 0;
-    TypedNumber within(double distance) const { return {value, mistake, distance}; }
-};
-
-inline Option right(std::string_view text) { return {std::string(text), {}}; }
-inline TypedNumber right(double value) { return {value, {}}; }
-inline Option wrong(std::string_view text, std::string_view mistake) {
-    return {std::string(text), std::string(mistake)};
-}
-inline TypedNumber wrong(double value, std::string_view mistake) { return {value, std::string(mistake)}; }
 
 // Holds two hints. The first hint is a question, and the second hint points to the answer.
 struct Hints {
     std::string question, pointer;
 };
-inline Hints hint(std::string_view question, std::string_view pointer) {
-    return {std::string(question), std::string(pointer)};
-}
 
 struct Try {
     std::optional<std::size_t> choice;  // index into `options`; empty: the typed number is unknown
@@ -64,15 +39,11 @@ struct Prediction {
     bool is_right(const Try& one) const { return one.choice == answer; }
 };
 
-// Both functions throw std::logic_error unless there are 2 to 9 options, of which exactly one is right. They
-// also throw if two numbers are too close to be distinguished.
-Prediction prediction_of(std::string_view question, const std::vector<Option>& options, const Hints& hints,
-                         std::string_view why);
-Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,
-                         const Hints& hints, std::string_view why);
-
-// Removes wrong numbers that equal the answer or another number. A changed parameter can make numbers equal.
-std::vector<TypedNumber> distinct(const std::vector<TypedNumber>& numbers);
+// Removes wrong numbers that equal the right number or another number, and moves the right number to the front. A
+// changed parameter can make numbers equal.
+void drop_equal(Prediction& typed);
+// Throws std::logic_error if two numbers are too close to be distinguished.
+void require_distinct(const Prediction& typed);
 
 // Shuffles the n options in an order that depends on the lesson, the question and the seed. If n successive
 // seeds begin at a multiple of n, each option has each position exactly once.

@@ -29,15 +29,20 @@ TableShown micro_batches() {
 }
 
 Prediction times() {
-    return prediction_of("It is the full-batch gradient times",
-                         {right("3"), wrong("1", "Nothing was cleared."), wrong("2", "Rows."),
-                          wrong("no fixed factor", "One.")},
-                         hint("How many?", "Count them."), "6 / 2 = 3");
+    return {.question = "It is the full-batch gradient times",
+            .options = {{'a', "3", ""},
+                        {'b', "1", "Nothing was cleared."},
+                        {'c', "2", "Rows."},
+                        {'d', "no fixed factor", "One."}},
+            .why = "6 / 2 = 3"};
 }
 
 Prediction half() {
-    return prediction_of("Half of 5 is", {right(2.5).within(0.01), wrong(5, "That is the sum.")},
-                         hint("Twice that?", "5 / 2."), "5 / 2");
+    return {.is_typed = true,
+            .within = 0.01,
+            .question = "Half of 5 is",
+            .options = {{'a', "2.5", "", 2.5}, {'b', "5", "That is the sum.", 5}},
+            .why = "5 / 2"};
 }
 
 Check three_times() {
@@ -180,10 +185,10 @@ TEST_CASE("lines_of: a typed number is shown with its tolerance and as it was ty
 
 TEST_CASE("lines_of: options use two columns or one line each when they do not fit on one line") {
     const auto asked = [](std::size_t length) {
-        return prediction_of("?",
-                             {right(std::string(length, 'a')), wrong(std::string(length, 'b'), "b"),
-                              wrong(std::string(length, 'c'), "c")},
-                             hint("?", "."), "a");
+        return Prediction{.question = "?",
+                          .options = {{'a', std::string(length, 'a'), ""},
+                                      {'b', std::string(length, 'b'), "b"},
+                                      {'c', std::string(length, 'c'), "c"}}};
     };
     CHECK(laid_out(asked(30)) == "\n [4/6] PREDICT  ?\n       1) " + std::string(30, 'a') + "    2) " +
                                      std::string(30, 'b') + "\n       3) " + std::string(30, 'c') + "\n");

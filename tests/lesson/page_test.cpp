@@ -92,6 +92,8 @@ TEST_CASE("parse_page: an error names the file, the line and what is expected") 
           "p.md:6: the question 'few-words' has 0 right options, which are bold; expected 1");
     CHECK(asked("* 7 — That is {k}.", "* **7**") ==
           "p.md:6: the question 'few-words' has 2 right options, which are bold; expected 1");
+    CHECK(asked("* 1/{n} — The inverse:\n  which is larger?\n* 7 — That is {k}.\n", "") ==
+          "p.md:6: the question 'few-words' has 1 options; expected 2 to 9");
     CHECK(asked("Hint: Compare.\n", "") ==
           "p.md:6: the question 'few-words' has 1 hints; expected two lines 'Hint: ...'");
     CHECK(asked("Answer: A word counts {n}.", "") ==

@@ -73,14 +73,6 @@ TEST_CASE("repeat_flags and arguments: contain the settings and no default value
           std::vector<std::string>{"--micro=6", "--rate=0.2", "--values=-1,2", "--seed=7"});
 }
 
-TEST_CASE("distinct: drops mistakes that equal the answer or another mistake") {
-    const auto kept = distinct(
-        {right(1), wrong(1, "not divided"), wrong(6, "a sum"), wrong(6, "rows"), wrong(0.5, "half")});
-    CHECK(kept.size() == 3);
-    CHECK(kept[1].mistake == "a sum");
-    CHECK(distinct({right(1).within(0.1), wrong(1.15, "too near")}).size() == 1);
-}
-
 TEST_CASE("say: fills each gap with a value") {
     CHECK(say("{} of {} rows, {} times", "micro-batches", 6, 0.1 * 3) ==
           "micro-batches of 6 rows, 0.3 times");

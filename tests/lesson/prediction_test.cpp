@@ -13,10 +13,17 @@ using namespace tally::lesson;
 namespace {
 
 Prediction asked(std::size_t options, int id) {
-    std::vector<Option> all{right("right")};
-    while (all.size() < options) all.push_back(wrong("wrong " + std::to_string(all.size()), "because"));
-    Prediction prediction = prediction_of("?", all, hint("?", "."), "so");
-    prediction.id = id;
+    Prediction prediction{.id = id, .options = {{'a', "right", ""}}};
+    for (std::size_t i = 1; i < options; ++i)
+        prediction.options.push_back({static_cast<char>('a' + i), "wrong " + std::to_string(i), "because"});
+    return prediction;
+}
+
+// Returns a question whose first number is right.
+Prediction typed(double right, const std::map<double, std::string>& mistakes, double within = 0) {
+    Prediction prediction{.is_typed = true, .within = within, .options = {{'a', "right", "", right}}};
+    for (const auto& [value, mistake] : mistakes)
+        prediction.options.push_back({'b', "wrong", mistake, value});
     return prediction;
 }
 
@@ -57,15 +64,14 @@ TEST_CASE("shuffle: the order depends on the seed only, and a typed number is no
     Prediction once = asked(6, 3), again = asked(6, 3);
     shuffle(once, 11, 5), shuffle(again, 11, 5);
     for (std::size_t i = 0; i < 6; ++i) CHECK(once.options[i].id == again.options[i].id);
-    Prediction typed =
-        prediction_of("?", {right(1), wrong(2, "two"), wrong(3, "three")}, hint("?", "."), "so");
+    Prediction number = typed(1, {{2, "two"}, {3, "three"}});
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
-        shuffle(typed, seed, 1);
-        CHECK(typed.options[0].text == "1");
+        shuffle(number, seed, 1);
+        CHECK(number.options[0].text == "right");
     }
-    CHECK(reply_to(typed, *parse_try(typed, "0.5")) == "The answer is larger.");
-    CHECK(reply_to(typed, *parse_try(typed, "7")) == "The answer is smaller.");
-    CHECK(reply_to(typed, *parse_try(typed, "-1")) == "The answer has the other sign.");
+    CHECK(reply_to(number, *parse_try(number, "0.5")) == "The answer is larger.");
+    CHECK(reply_to(number, *parse_try(number, "7")) == "The answer is smaller.");
+    CHECK(reply_to(number, *parse_try(number, "-1")) == "The answer has the other sign.");
 }
 
 TEST_CASE("parse_try: accepts a number within the tolerance only") {
@@ -73,8 +79,7 @@ TEST_CASE("parse_try: accepts a number within the tolerance only") {
         const double value = tally::random::detail::bits(2026, 1, draw) % 2000 / 100.0 - 10;
         const double tolerance = (1 + tally::random::detail::bits(2026, 2, draw) % 100) / 1000.0;
         const double other = value + 1;
-        const auto prediction = prediction_of("?", {right(value).within(tolerance), wrong(other, "one more")},
-                                              hint("?", "."), "so");
+        const auto prediction = typed(value, {{other, "one more"}}, tolerance);
         INFO("draw " << draw << ": " << value << " within " << tolerance);
         for (const double part : {-0.99, 0.0, 0.99}) {
             const auto near = parse_try(prediction, std::to_string(value + part * tolerance));
@@ -90,15 +95,31 @@ TEST_CASE("parse_try: accepts a number within the tolerance only") {
 }
 
 TEST_CASE("parse_try: rejects text that is not a number") {
-    const auto prediction = prediction_of("?", {right(0.3), wrong(1, "one")}, hint("?", "."), "so");
-    for (const char* typed : {"", "-", "e", "1e", "1.2.3", "1-1", "1e999", "..", "--1"})
-        CHECK_FALSE(parse_try(prediction, typed));
+    const auto prediction = typed(0.3, {{1, "one"}});
+    for (const char* text : {"", "-", "e", "1e", "1.2.3", "1-1", "1e999", "..", "--1"})
+        CHECK_FALSE(parse_try(prediction, text));
     CHECK(prediction.is_right(*parse_try(prediction, "0.3")));
-    CHECK(prediction.is_right(
-        *parse_try(prediction_of("?", {right(0.1 + 0.2), wrong(1, "one")}, {}, ""), "0.3")));
+    CHECK(prediction.is_right(*parse_try(typed(0.1 + 0.2, {{1, "one"}}), "0.3")));
     CHECK(prediction.tries() == 2);
     // If there are two options, only one option is left after a wrong answer.
-    CHECK(prediction_of("?", {right("a"), wrong("b", "not b")}, {}, "").tries() == 1);
+    CHECK(asked(2, 1).tries() == 1);
+}
+
+TEST_CASE("drop_equal: drops mistakes that equal the answer or another mistake") {
+    Prediction question = typed(1, {{0.5, "half"}, {1, "not divided"}, {6, "a sum"}});
+    question.options.push_back({'b', "wrong", "rows", 6});
+    std::swap(question.options[0], question.options[1]);
+    question.answer = 1;
+    CHECK_THROWS_WITH(require_distinct(question), tally::test::contains("within 0 of each other"));
+    drop_equal(question);
+    require_distinct(question);
+    REQUIRE(question.options.size() == 3);
+    CHECK((question.answer == 0 && question.options[0].value == 1));
+    CHECK((question.options[1].mistake == "half" && question.options[2].mistake == "a sum"));
+    Prediction near = typed(1, {{1.15, "too near"}}, 0.1);
+    CHECK_THROWS_WITH(require_distinct(near), tally::test::contains("within 0.2 of each other"));
+    drop_equal(near);
+    CHECK(near.options.size() == 1);
 }
 
 TEST_CASE("number_in: accepts numbers as people write them") {
