@@ -4,13 +4,9 @@
 #include "course/kit/talk.hpp"
 
 namespace {
-struct SegmentsPicture {
-    std::string svg, dot;
-};
-
 // `runs` contains the number of runs of each layer. Each segment has `each` layers.
-inline SegmentsPicture segments_picture(const std::vector<int>& runs, std::size_t each) {
-    using tally::detail::Diagram;
+inline tally::lesson::Diagram segments_picture(const std::vector<int>& runs, std::size_t each) {
+    using tally::lesson::Diagram;
     using Role = Diagram::Role;
     Diagram diagram;
     diagram.title =
@@ -35,6 +31,6 @@ inline SegmentsPicture segments_picture(const std::vector<int>& runs, std::size_
         box.recomputed = again;
         box.inputs = {input};
     }
-    return {to_svg(diagram), to_dot(diagram)};
+    return diagram;
 }
 }  // namespace

@@ -150,14 +150,6 @@ template <class S> constexpr double gamma_bound(int n) {
 // ---- Pictures ----------------------------------------------------------------------------------
 
 void graph(std::string_view name, std::string svg, std::string dot, std::string text = {});
-template <class P>
-requires requires(const P& p) {
-    { p.svg } -> std::convertible_to<std::string>;
-    { p.dot } -> std::convertible_to<std::string>;
-}
-void graph(std::string_view name, const P& picture, std::string text = {}) {
-    graph(name, picture.svg, picture.dot, std::move(text));
-}
 
 struct Series {
     std::string label;

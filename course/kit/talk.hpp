@@ -29,6 +29,10 @@ bool register_source(const char* source, const char* device, const std::vector<L
 // Implements main() of a lesson's program.
 int run_registered(int argc, const char* const* argv);
 
+inline void graph(std::string_view name, const Diagram& diagram) {
+    graph(name, to_svg(diagram), to_dot(diagram));
+}
+
 // Emits a picture of the graph that `draw` records. `draw` calls name() and backward() of the Picture.
 template <std::invocable<Picture&> Draw>
 void graph(std::string_view name, std::string title, const Draw& draw) {
