@@ -81,14 +81,6 @@ def write_whole(path, text):
         raise Problem(f"cannot write {path}: {error.strerror}") from None
 
 
-def free_name(path, ending):
-    """The first of PATH.1ENDING, PATH.2ENDING, ... that does not exist."""
-    number = 1
-    while os.path.exists(f"{path}.{number}{ending}"):
-        number += 1
-    return f"{path}.{number}{ending}"
-
-
 # ---- the terminal ----
 
 class Style(NamedTuple):

@@ -1,4 +1,5 @@
 """The commands for exercises: check, hint, reset, solution, score and dev-check. No command overwrites an edited file."""
+import itertools
 import json
 import os
 import re
@@ -8,7 +9,7 @@ import time
 import build
 import lessons
 from answers import Answer, Answers, predicted
-from common import WORK, Exit, Problem, cut, free_name, make_folder, mode_for, one_line, out, to_ascii, wrapped, write_whole
+from common import WORK, Exit, Problem, cut, make_folder, mode_for, one_line, out, to_ascii, wrapped, write_whole
 from exercises import find_exercises, named
 
 FOLDER = WORK / "exercises"
@@ -154,7 +155,8 @@ class Practice:
 
     def reset(self, which):
         exercise = named(self.exercises, which)
-        file, kept = file_of(exercise), free_name(FOLDER / "kept" / exercise.name, ".cpp")
+        file, names = file_of(exercise), (f"{FOLDER}/kept/{exercise.name}.{number}.cpp" for number in itertools.count(1))
+        kept = next(name for name in names if not os.path.exists(name))
         if self.begin(exercise):
             return Exit.good
         if not self.options.yes:
