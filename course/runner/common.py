@@ -58,6 +58,7 @@ ROOT = Path(os.environ.get("TALLY_ROOT") or Path(__file__).resolve().parents[2])
 BUILD = Path(os.environ.get("TALLY_BUILD") or ROOT / "build/release")
 FIRST = ROOT / "build/first"  # the first lesson alone
 WORK = work_folder(ROOT)
+PARAMETERS = ("micro", "rate", "items", "steps", "ranks", "values")  # names of the parameters of lessons
 
 
 def make_folder(path):

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import build
 import child
-from common import WORK, Exit, Problem, make_folder, out, say_error, write_whole
-from lessons import PARAMETERS, arguments, named
+from common import PARAMETERS, WORK, Exit, Problem, make_folder, out, say_error, write_whole
+from lessons import arguments, named
 
 TOY = "full-batch"  # the lesson that shows x and w
 STYLE = """

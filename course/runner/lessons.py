@@ -10,9 +10,7 @@ import tty
 import build
 import child
 from answers import Answer, Answers, parsed, predicted
-from common import BUILD, FIRST, ROOT, WORK, Exit, Problem, cut, find_named, mode_for, out, say_error, to_ascii, wrapped
-
-PARAMETERS = ("micro", "rate", "items", "steps", "ranks", "values")
+from common import BUILD, FIRST, PARAMETERS, ROOT, WORK, Exit, Problem, cut, find_named, mode_for, out, say_error, to_ascii, wrapped
 
 
 class Lesson:

@@ -4,7 +4,7 @@ import contextlib
 import signal
 import sys
 
-from common import WORK, Exit, Problem, out, say_error
+from common import PARAMETERS, WORK, Exit, Problem, out, say_error
 
 HELP = """\
 ./learn                the next unfinished lesson, from the step that you left (without a terminal: all lessons, as plain text)
@@ -93,7 +93,7 @@ def parser():
     parser.add_argument("--threads", type=between(1, 1024), default=1)
     parser.add_argument("--products", choices=("ordered", "blas"))
     parser.add_argument("-o", dest="file")
-    for name in ("micro", "rate", "items", "steps", "ranks", "values"):  # parameters of lessons
+    for name in PARAMETERS:
         parser.add_argument(f"--{name}", type=value)
     return parser
 

@@ -9,7 +9,7 @@ import time
 import build
 import lessons
 from answers import Answer, Answers, predicted
-from common import WORK, Exit, Problem, cut, make_folder, mode_for, one_line, out, to_ascii, wrapped, write_whole
+from common import PARAMETERS, WORK, Exit, Problem, cut, make_folder, mode_for, one_line, out, to_ascii, wrapped, write_whole
 from exercises import find_exercises, named
 
 FOLDER = WORK / "exercises"
@@ -226,7 +226,7 @@ class Practice:
 
 
 def run(command, which, options):
-    given = [f"--{name} {getattr(options, name)}" for name in lessons.PARAMETERS if getattr(options, name) is not None]
+    given = [f"--{name} {getattr(options, name)}" for name in PARAMETERS if getattr(options, name) is not None]
     if given:
         raise Problem(f"{' '.join(given)} is for lessons; exercises have no parameters", Exit.usage)
     return getattr(Practice(options), command.replace("-", "_"))(which) or Exit.good
