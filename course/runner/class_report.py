@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import answers
-from common import Exit, Problem, make_folder, mode_for, one_line, out, say_error, to_ascii, wrapped, write_whole
+from common import Exit, Problem, make_folder, mode_for, one_line, out, say_error, wrapped, write_whole
 
 STYLE = """.t-page{fill:#ffffff}
 .t-text{font-family:monospace;font-size:18px;fill:#1f2328}
@@ -99,7 +99,7 @@ def chart(found, title):
 
 def show(folder, file, options):
     """Prints the mistakes in the files of a folder, and writes the picture."""
-    learners, style = read_class(folder), mode_for(options).style
+    learners, mode = read_class(folder), mode_for(options)
     if not learners:
         say_error(f"no answers in {folder}: put each learner's work/answers there, under any names")
         return Exit.skipped
@@ -114,7 +114,7 @@ def show(folder, file, options):
     for answer, made, answered in found:
         share = f"{made} of {answered}"
         for i, text in enumerate(filter(None, (where(answer), answer.question, explanation(answer)))):
-            out("\n".join(wrapped(f"{'' if i else share:>8}  {to_ascii(text) if style.ascii else text}", style.width, 10)))
+            out("\n".join(wrapped(f"{'' if i else share:>8}  {mode.said(text)}", mode.width, 10)))
     if found:
         make_folder(os.path.dirname(file) or ".")
         write_whole(file, chart(found, f"The mistakes of {count(learners)}"))

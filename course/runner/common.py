@@ -84,16 +84,16 @@ def write_whole(path, text):
 
 # ---- the terminal ----
 
-class Style(NamedTuple):
-    width: int = 80
-    ascii: bool = False
-    colour: bool = False
-
-
 class Mode(NamedTuple):
     not_waiting: str  # why no program can wait for keys; empty if waiting is possible
     waits: bool       # lessons wait for a key after each step
-    style: Style
+    width: int
+    ascii: bool
+    colour: bool
+
+    def said(self, text):
+        """A text in characters that the terminal has."""
+        return re.sub(r"[^\x00-\x7f]", "?", text) if self.ascii else text
 
 
 def window_width():
@@ -116,18 +116,13 @@ def mode_for(options):
     colour = not options.plain and not options.json and options.color != "never" and (
         options.color == "always" or not environment("NO_COLOR") and not not_waiting)
     width = options.width or min(max(window_width() or 80, 20), 80)
-    style = Style(width, options.ascii or not re.search("utf-?8", locale), colour)
-    return Mode(not_waiting, not not_waiting and not options.no_step, style)
+    return Mode(not_waiting, not not_waiting and not options.no_step, width, options.ascii or not re.search("utf-?8", locale), colour)
 
 
 # ---- text ----
 
 def one_line(text):
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd\ud800-\udfff]", " ", text)
-
-
-def to_ascii(text):
-    return re.sub(r"[^\x00-\x7f]", "?", text)
 
 
 def cut(text):

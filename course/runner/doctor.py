@@ -65,8 +65,8 @@ def show(options):
                 ("devices", "OpenBLAS", attempted(openblas)), ("devices", "cuda", cuda()), ("lessons", "built", attempted(lessons)),
                 ("terminal", "width", f"{width} columns" if width else "the output is not a terminal"),
                 ("terminal", "step mode", f"no: {mode.not_waiting}" if mode.not_waiting else "yes"),
-                ("terminal", "colours", "yes" if mode.style.colour else "no"),
-                ("terminal", "text", "ASCII" if mode.style.ascii else "UTF-8")]
+                ("terminal", "colours", "yes" if mode.colour else "no"),
+                ("terminal", "text", "ASCII" if mode.ascii else "UTF-8")]
     for name, found_as, adds, package in OPTIONAL:
         there = os.path.exists(found_as) if found_as.startswith("/") else shutil.which(found_as)
         missing = f"missing; adds {adds}: apt-get install --no-install-recommends {package}"

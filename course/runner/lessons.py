@@ -10,7 +10,7 @@ import tty
 import build
 import child
 from answers import Answer, Answers, parsed, predicted
-from common import BUILD, FIRST, PARAMETERS, ROOT, WORK, Exit, Problem, cut, find_named, mode_for, out, say_error, to_ascii, wrapped
+from common import BUILD, FIRST, PARAMETERS, ROOT, WORK, Exit, Problem, cut, find_named, mode_for, out, say_error, wrapped
 
 
 class Lesson:
@@ -248,13 +248,12 @@ class Course:
         card.append(("So far", f"{'#' * full}{'-' * (20 - full)}  {done} of {len(self.lessons)} lessons", ""))
         card.append(("Next", f"./learn run {later[0].slug} ({later[0].minutes} min, in class {later[0].in_class})" if later else
                      "That was the last lesson. ./learn score shows your results.", ""))
-        style = self.mode.style
         out("")
         for head, text, command in card:
             if not text:
                 continue
-            lines = wrapped(f"{head:12}{to_ascii(text) if style.ascii else text}", style.width, 12)
-            if command and len(lines[-1]) + 1 + len(command) <= style.width:
+            lines = wrapped(f"{head:12}{self.mode.said(text)}", self.mode.width, 12)
+            if command and len(lines[-1]) + 1 + len(command) <= self.mode.width:
                 lines[-1] += " " + command
             elif command:
                 lines.append(" " * 12 + command)  # not wrapped, so that it can be copied

@@ -9,7 +9,7 @@ import time
 import build
 import lessons
 from answers import Answer, Answers, predicted
-from common import PARAMETERS, WORK, Exit, Problem, cut, make_folder, mode_for, one_line, out, to_ascii, wrapped, write_whole
+from common import PARAMETERS, WORK, Exit, Problem, cut, make_folder, mode_for, one_line, out, wrapped, write_whole
 from exercises import find_exercises, named
 
 FOLDER = WORK / "exercises"
@@ -57,9 +57,8 @@ class Practice:
         self.answers.add(Answer("exercise", exercise.slug, how=event, which=mistake, sentence=sentence if mistake else ""))
 
     def say(self, *texts, indent=0):
-        style = self.mode.style
         for text in filter(None, texts):
-            out("\n".join(wrapped(" " * indent + (to_ascii(text) if style.ascii else text), min(style.width, 80), indent)))
+            out("\n".join(wrapped(" " * indent + self.mode.said(text), min(self.mode.width, 80), indent)))
 
     def tell(self, exercise, fields, *texts):
         """Prints the texts, or one object with --json."""
@@ -123,7 +122,7 @@ class Practice:
 
     def show(self, exercise, verdict):
         label, colour = {"passed": (" [ok] ", 32), "todo": (" [todo] ", 33)}.get(verdict.judged, (" [wrong] ", "1;31"))
-        label = f"\033[{colour}m{label}\033[0m" if self.mode.style.colour else label
+        label = f"\033[{colour}m{label}\033[0m" if self.mode.colour else label
         if verdict.judged == "passed":
             out(f"{label}{exercise.slug}: {verdict.cases}")
             following = [f"Next: ./learn check {each.slug} ({each.title})" for each in self.open() if each is not exercise]
@@ -136,7 +135,7 @@ class Practice:
             if verdict.where and verdict.judged in ("wrong", "broken"):
                 self.say(f"with {verdict.where}{':' if verdict.shown else '.'}", indent=2)
             for line in verdict.shown:
-                out("    " + one_line(to_ascii(line) if self.mode.style.ascii else line))
+                out("    " + one_line(self.mode.said(line)))
             self.say(verdict.cases, f"./learn hint {exercise.slug} asks a question that helps.", indent=2)
 
     def hint(self, which):
