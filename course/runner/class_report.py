@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import answers
-from common import Exit, Problem, make_folder, mode_for, one_line, out, say_error, wrapped, write_whole
+from common import Exit, Problem, make_folder, many, mode_for, one_line, out, say_error, wrapped, write_whole
 
 STYLE = """.t-page{fill:#ffffff}
 .t-text{font-family:monospace;font-size:18px;fill:#1f2328}
@@ -67,10 +67,6 @@ def explanation(answer):
     return f'"{answer.given}": {answer.sentence}' if answer.given else answer.sentence
 
 
-def count(learners):
-    return f"{len(learners)} {'learner' if len(learners) == 1 else 'learners'}"
-
-
 def chart(found, title):
     """Draws the first ten mistakes as SVG, each with a bar for its share."""
     body, told, y, left, width = [], [], 100, 40, 1320
@@ -103,20 +99,20 @@ def show(folder, file, options):
     if not learners:
         say_error(f"no answers in {folder}: put each learner's work/answers there, under any names")
         return Exit.skipped
-    found = mistakes(learners)
+    found, class_size = mistakes(learners), many(len(learners), "learner", "learners")
     if options.json:
         for answer, made, answered in found:
             out(json.dumps({"v": 1, "event": "misconception", "what": answer.what, "slug": answer.of, "number": answer.number,
                             "which": answer.which, "given": answer.given, "sentence": explanation(answer), "question": answer.question,
                             "learners": made, "of": answered}, ensure_ascii=False))
         return Exit.good
-    out(f"{count(learners)}, {sum(bool(answer.which) for answer, _, _ in found)} known mistakes, the most frequent first")
+    out(f"{class_size}, {sum(bool(answer.which) for answer, _, _ in found)} known mistakes, the most frequent first")
     for answer, made, answered in found:
         share = f"{made} of {answered}"
         for i, text in enumerate(filter(None, (where(answer), answer.question, explanation(answer)))):
             out("\n".join(wrapped(f"{'' if i else share:>8}  {mode.said(text)}", mode.width, 10)))
     if found:
         make_folder(os.path.dirname(file) or ".")
-        write_whole(file, chart(found, f"The mistakes of {count(learners)}"))
+        write_whole(file, chart(found, f"The mistakes of {class_size}"))
         out(f"wrote {file}")
     return Exit.good

@@ -125,6 +125,10 @@ def one_line(text):
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd\ud800-\udfff]", " ", text)
 
 
+def many(count, one, more):
+    return f"{count} {one if count == 1 else more}"
+
+
 def cut(text):
     """Shortens a line to the width of the window, if there is one."""
     width = window_width() or len(text)

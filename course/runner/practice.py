@@ -9,7 +9,7 @@ import time
 import build
 import lessons
 from answers import Answer, Answers, predicted
-from common import PARAMETERS, WORK, Exit, Problem, cut, make_folder, mode_for, one_line, out, wrapped, write_whole
+from common import PARAMETERS, WORK, Exit, Problem, cut, make_folder, many, mode_for, one_line, out, wrapped, write_whole
 from exercises import find_exercises, named
 
 FOLDER = WORK / "exercises"
@@ -30,10 +30,6 @@ def shortened(path):
     """A path relative to the current folder, if it is inside."""
     relative = os.path.relpath(os.path.realpath(path))
     return str(path) if relative.startswith("..") else relative
-
-
-def many(count, one, more):
-    return f"{count} {one if count == 1 else more}"
 
 
 class Practice:
