@@ -79,12 +79,10 @@ class Answers:
             say_error(f"{self.path} has a line that is not an answer ('{one_line(broken[0][:40])}'): delete it")
 
     def add(self, *answers):
+        """Appends answers. Without an answer, it only checks that the file can be written."""
         make_folder(self.folder)
         append(self.path, "".join("\t".join(map(one_line, answer)) + "\n" for answer in answers))
         self.all += answers
-
-    def require_writable(self):
-        self.add()
 
     def of(self, what, slug):
         return [each for each in self.all if each.what == what and each.of == slug]

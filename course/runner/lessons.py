@@ -114,8 +114,12 @@ class Course:
             out("./learn score lists the exercises.")
         return Exit.good
 
-    def next(self):
-        """Runs the next lesson that is not done, from the step that the learner left."""
+    def next_or_all(self):
+        """Runs the next lesson that is not done, from the step that the learner left. Without a terminal, runs all lessons."""
+        if self.mode.not_waiting == "TERM is dumb":  # a learner is there, but this terminal has no step mode
+            say_error("TERM is dumb: one lesson, and nothing waits; ./learn run all runs all of them")
+        elif self.mode.not_waiting:
+            return self.run(self.lessons)
         code = Exit.good
         for lesson in self.open():
             start = min(self.answers.left_at(lesson.slug), lesson.steps) if self.records and not self.options.start else 1
@@ -129,13 +133,6 @@ class Course:
         if code != Exit.skipped:
             out(f"All {len(self.lessons)} lessons are done. ./learn run WHICH shows one again; ./learn list shows their names.")
         return code
-
-    def next_or_all(self):
-        if self.mode.not_waiting == "TERM is dumb":  # a learner is there, but this terminal has no step mode
-            say_error("TERM is dumb: one lesson, and nothing waits; ./learn run all runs all of them")
-        elif self.mode.not_waiting:
-            return self.run_all()
-        return self.next()
 
     def help(self, which):
         lesson = named(self.lessons, which)
@@ -152,16 +149,13 @@ class Course:
             out(f"wrote {file}")
         return result.code
 
-    def run_all(self):
-        return self.run(self.lessons)
-
     def run(self, chosen, start=1):
         """Runs lessons, and returns 1 if one failed, or 77 if none could run."""
         build.lessons(chosen, self.options.device)
         outcomes, log = [], []
         for lesson in chosen:
             if self.records:
-                self.answers.require_writable()  # before the learner answers questions
+                self.answers.add()  # fails before the learner answers questions
             if self.records and len(chosen) == 1 and not self.options.start and 1 == start < self.answers.left_at(lesson.slug) <= lesson.steps:
                 left_at = self.answers.left_at(lesson.slug)
                 out(f"You left this lesson at step {left_at}: --from {left_at} goes on there.")

@@ -149,7 +149,7 @@ def dispatch(arguments):
         import handout
         return handout.write(course, words, options.file)
     if command == "run":
-        return course.run_all() if words == ["all"] else course.run([lessons.named(course.lessons, words[0])])
+        return course.run(course.lessons if words == ["all"] else [lessons.named(course.lessons, words[0])])
     return {"list": course.list, "run help": course.help, "graph": course.graph, "": course.next_or_all}[command](*words)
 
 
