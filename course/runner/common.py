@@ -168,10 +168,9 @@ def edit_distance(one, other):
 def find_named(entries, which, kind, see):
     """Finds the entry with the number or slug `which`, or the only one with a slug that begins with `which` or contains it."""
     if re.fullmatch(r"-?\d+", which):
-        for each in entries:
-            if each.number == int(which):
-                return each
-        numbers = [each.number for each in entries]
+        numbers = {each.number: each for each in entries}
+        if int(which) in numbers:
+            return numbers[int(which)]
         raise Problem(f"no {kind} {int(which)}; there are {min(numbers)} to {max(numbers)} ({see})", Exit.usage)
     slugs = {each.slug: each for each in entries}
     if which in slugs:

@@ -115,7 +115,7 @@ class Course:
         return Exit.good
 
     def next_or_all(self):
-        """Runs the next lesson that is not done, from the step that the learner left. Without a terminal, runs all lessons."""
+        """Runs the next lesson that is not done, from the step that the learner left; or all lessons, if none may wait for a learner."""
         if self.mode.not_waiting == "TERM is dumb":  # a learner is there, but this terminal has no step mode
             say_error("TERM is dumb: one lesson, and nothing waits; ./learn run all runs all of them")
         elif self.mode.not_waiting:
@@ -156,9 +156,9 @@ class Course:
         for lesson in chosen:
             if self.records:
                 self.answers.add()  # fails before the learner answers questions
-            if self.records and len(chosen) == 1 and not self.options.start and 1 == start < self.answers.left_at(lesson.slug) <= lesson.steps:
                 left_at = self.answers.left_at(lesson.slug)
-                out(f"You left this lesson at step {left_at}: --from {left_at} goes on there.")
+                if len(chosen) == 1 and not self.options.start and 1 == start < left_at <= lesson.steps:
+                    out(f"You left this lesson at step {left_at}: --from {left_at} goes on there.")
             began = time.monotonic()
             following = self.lessons[self.lessons.index(lesson) + 1:] if self.mode.waits else []
             with build.in_background(following):
@@ -182,7 +182,7 @@ class Course:
                 self.record(lesson.slug, end)
             if end["outcome"] == "quit":
                 return result.code
-            if len(chosen) == 1 and end["outcome"] == "ok":
+            if len(chosen) == 1 and end["outcome"] == "ok" and not self.options.json and not self.options.quiet:
                 self.show_card(lesson, given)
             outcomes.append(end["outcome"])
             log += self.log(lesson, end, time.monotonic() - began)
@@ -226,10 +226,9 @@ class Course:
 
     def show_card(self, lesson, given):
         """Prints the rule, the learner's result and the next lesson: the next one that is not done, or else the first."""
-        if self.options.json or self.options.quiet:
-            return
         still_open = self.open()
-        done, full = len(self.lessons) - len(still_open), 20 * (len(self.lessons) - len(still_open)) // len(self.lessons)
+        done = len(self.lessons) - len(still_open)
+        full = 20 * done // len(self.lessons)
         later = [each for each in still_open if each.number > lesson.number] or [each for each in still_open if each is not lesson]
         asked, at_once, second, skipped = predicted(given)
         result = (f"{at_once} of {asked} at once" + (f", {second} more at the second try" if second else "") +
