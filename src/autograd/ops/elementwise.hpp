@@ -19,7 +19,8 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
                                                                : map(f, x.value());
     if constexpr (detail::grad_a_is_dy<F>)
         return record<F::name>(
-            std::move(y), save(), [](GradInputs<T> to, const T& dy) { to.try_pass_on(0, dy); }, std::move(x));
+            std::move(y), save(), [](GradInputs<T> to, const T& dy) { to.try_pass_on(0, dy, true); },
+            std::move(x));
     else if constexpr (F::keeps == detail::Keep::nothing)
         return record<F::name>(
             std::move(y), save(),
@@ -53,7 +54,7 @@ template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a,
             const bool is_last = !to.needs_grad(1);  // whether no other gradient needs dy
             if (to.needs_grad(0) && !(detail::grad_a_is_dy<F> && to.try_pass_on(0, dy, is_last)))
                 zip_back<0>(f, dy, saved_a, saved_b, saved_y, to.into(0), is_last && to.can_reuse_dy());
-            if (to.needs_grad(1) && !(detail::grad_b_is_dy<F> && to.try_pass_on(1, dy)))
+            if (to.needs_grad(1) && !(detail::grad_b_is_dy<F> && to.try_pass_on(1, dy, true)))
                 zip_back<1>(f, dy, saved_a, saved_b, saved_y, to.into(1), to.can_reuse_dy());
         },
         std::move(a), std::move(b));
