@@ -102,13 +102,19 @@ void StepViewer::end_of_lesson(const Record& record) { wait(record, "leave"); }
 
 void StepViewer::wait(const Record& record, const char* next) {
     fold_checks();
+    until_next(record, [&](const Place& live) { return bar(live, next); });
+}
+
+// Calls `wait_at_live` while the live step is on screen, and returns when the learner leaves it with "next".
+void StepViewer::until_next(const Record& record, const std::function<Move(const Place&)>& wait_at_live) {
+    Place place{record, record.steps.size() - 1};
     for (;;) {
-        Place place{record, record.steps.size() - 1};
-        const Move move = bar(place, next);
-        if (move == Move::next) return;
+        const bool is_live = place.at == place.live();
+        const Move move = is_live ? wait_at_live(place) : bar(place, "next");
+        if (is_live && move == Move::next) return;
         const std::size_t before = place.at;
         go(place, move);
-        if (place.at != before) browse(place);
+        if (place.at != before) present(place);
     }
 }
 
@@ -126,39 +132,22 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
         resumed = press.key == Key::resumed;
         // Overwrites the line with blanks, because a terminal may not support escape sequences.
         write("\r" + std::string(line.size(), ' ') + "\r");
-        switch (press.key) {
-            case Key::next:
-            case Key::page_down:
-                return Move::next;
-            case Key::back:
-                return Move::back;
-            case Key::hint:
-                hint(place);
-                break;
-            case Key::graph:
-                write_graph(place);
-                break;
-            case Key::checks:
-                checks(place);
-                break;
-            case Key::lesson_page:
-                show_page();
-                break;
-            case Key::quit:
-                throw Quit{};
-            case Key::keys:
-                say("SPACE, ENTER, page down or the right arrow: next. b, page up or the left arrow: back. "
-                    "h: a hint, then another; c: the checks of this step; g: write the pictures to files, "
-                    "and open "
-                    "them if there is a desktop; m: the page of the lesson; q: leave.");
-                break;
-            case Key::skip:
-            case Key::digit:
-            case Key::other:
-            case Key::resumed:
-                break;
-        }
+        if (press.key == Key::next || press.key == Key::page_down) return Move::next;
+        if (press.key == Key::back) return Move::back;
+        if (press.key == Key::checks) checks(place);
+        if (press.key == Key::keys)
+            say("SPACE, ENTER, page down or the right arrow: next. b, page up or the left arrow: back. "
+                "h: a hint, then another; c: the checks of this step; g: write the pictures to files, "
+                "and open them if there is a desktop; m: the page of the lesson; q: leave.");
+        act_on_common_key(press.key, place);
     }
+}
+
+void StepViewer::act_on_common_key(Key key, const Place& place) {
+    if (key == Key::quit) throw Quit{};
+    if (key == Key::hint) hint(place);
+    if (key == Key::graph) write_graph(place);
+    if (key == Key::lesson_page) show_page();
 }
 
 void StepViewer::go(Place& place, Move move) {
@@ -173,15 +162,6 @@ void StepViewer::go(Place& place, Move move) {
         say("This is the first step.");
 }
 
-void StepViewer::browse(Place place) {
-    for (;;) {
-        present(place);
-        if (place.at == place.live()) return;
-        const std::size_t here = place.at;
-        while (place.at == here) go(place, bar(place, "next"));
-    }
-}
-
 void StepViewer::present(const Place& place) {
     unshown_ = 0;
     for (const Event& event : place.record.steps[place.at]) show(event);
@@ -190,14 +170,8 @@ void StepViewer::present(const Place& place) {
 
 std::vector<Try> StepViewer::ask(const Prediction& prediction, const Record& record) {
     std::vector<Try> tries;
-    for (;;) {
-        Place place{record, record.steps.size() - 1};
-        const Move move = asked(prediction, place, tries);
-        if (move == Move::next) return tries;
-        const std::size_t before = place.at;
-        go(place, move);
-        if (place.at != before) browse(place);
-    }
+    until_next(record, [&](const Place& live) { return asked(prediction, live, tries); });
+    return tries;
 }
 
 // Asks until an answer is right or skipped, or no attempt is left. A visit to an earlier step deletes no Try.
@@ -243,43 +217,24 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
         }
         explained = explained || has_no_meaning;
         write("\n");
-        switch (mode().presents && goes_on ? Key::skip : press.key) {
-            case Key::skip:
-            case Key::page_down:
-                return {Move::next, std::nullopt};  // a slide clicker skips questions: it has no digits
-            case Key::back:
-                return {Move::back, std::nullopt};
-            case Key::hint:
-                hint(place);
-                break;
-            case Key::graph:
-                write_graph(place);
-                break;
-            case Key::quit:
-                throw Quit{};
-            case Key::keys:
-                say(fmt::format(
-                    "{}  h: a hint, then another; s or page down: the answer. b: back, g: write the "
-                    "pictures to files, m: the page of the lesson, q: leave.",
-                    prediction.is_typed ? "A number such as -0.5, 2/3 or 2^(1/3), then ENTER: your answer."
-                                        : wanted_answer(prediction) + ": your answer."));
-                break;
-            case Key::lesson_page:
-                show_page();
-                break;
-            case Key::checks:
-            case Key::next:
-            case Key::digit:
-            case Key::other:
-                say(prediction.is_typed
-                        ? "Type a number such as -0.5 or 2/3, then ENTER, or s to see the answer (q quits)."
-                        : fmt::format("Press 1 to {}, or s to see the answer (q quits).",
-                                      prediction.options.size()));
-                typed.clear();
-                break;
-            case Key::resumed:
-                break;
+        const Key key = mode().presents && goes_on ? Key::skip : press.key;
+        if (key == Key::skip || key == Key::page_down)
+            return {};  // a slide clicker, which has no digits, skips
+        if (key == Key::back) return {Move::back};
+        if (key == Key::keys)
+            say(fmt::format(
+                "{}  h: a hint, then another; s or page down: the answer. b: back, g: write the "
+                "pictures to files, m: the page of the lesson, q: leave.",
+                prediction.is_typed ? "A number such as -0.5, 2/3 or 2^(1/3), then ENTER: your answer."
+                                    : wanted_answer(prediction) + ": your answer."));
+        if (has_no_meaning) {
+            say(prediction.is_typed
+                    ? "Type a number such as -0.5 or 2/3, then ENTER, or s to see the answer (q quits)."
+                    : fmt::format("Press 1 to {}, or s to see the answer (q quits).",
+                                  prediction.options.size()));
+            typed.clear();
         }
+        act_on_common_key(key, place);
     }
 }
 

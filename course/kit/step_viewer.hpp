@@ -1,6 +1,7 @@
 // A StepViewer waits for a key after each step, asks for predictions, and shows earlier steps again.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -22,7 +23,7 @@ private:
     enum class Move : std::uint8_t { next, back };
     struct Answered {
         Move move = Move::next;
-        std::optional<Try> one;  // empty: skipped
+        std::optional<Try> one = {};  // empty: skipped
     };
 
     static constexpr int unopened = -1;
@@ -35,13 +36,14 @@ private:
     };
 
     void wait(const Record& record, const char* next);
+    void until_next(const Record& record, const std::function<Move(const Place&)>& wait_at_live);
     Move bar(const Place& place, const char* next);
+    void act_on_common_key(Key key, const Place& place);  // keys of a step and of a question
     Move asked(const Prediction& prediction, const Place& place, std::vector<Try>& tries);
     std::string prompt_text(const Prediction& prediction, bool again) const;
     Answered prompt(const Prediction& prediction, const Place& place, bool again);
     KeyPress read_number(std::string& typed);
     void go(Place& place, Move move);
-    void browse(Place place);          // returns when the live step is on screen
     void present(const Place& place);  // shows one recorded step
     void hint(const Place& place);
     void checks(const Place& place);
