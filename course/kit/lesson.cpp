@@ -126,7 +126,7 @@ void ask(std::string_view id, const std::vector<Filling>& names_and_values) {
     Values texts;
     for (std::size_t k = 0; k < names_and_values.size(); k += 2)
         texts.emplace_back(names_and_values[k].text, names_and_values[k + 1].text);
-    running.ask(prediction_of(*running.lesson().page, id, texts, settings_changed()));
+    running.ask(prediction_of(*running.lesson().page, id, texts, running.settings_changed()));
 }
 
 bool check(std::string_view name, bool holds, std::string_view detail, Where where) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 #include <stdexcept>
 
 #include "course/kit/running.hpp"
@@ -18,81 +19,25 @@ using Kind = LessonParameter::Kind;
 
 std::string plainly(double number) { return fmt::format("{:g}", number); }
 
-bool spelled_in(const std::string& text, const char* letters) {
-    return !text.empty() && text.find_first_not_of(letters) == std::string::npos;
-}
-
-// Parses one number. Returns false if the text is not a valid number of this Kind.
-bool read(const std::string& text, Kind kind, double& number) {
-    const bool is_real = kind == Kind::real, is_several = kind == Kind::several;
-    const char* letters = is_real ? "0123456789.eE+-" : is_several ? "0123456789-" : "0123456789";
-    if (!spelled_in(text, letters)) return false;
-    char* end = nullptr;
-    number = std::strtod(text.c_str(), &end);
-    return *end == '\0';
-}
-
-bool allowed(const LessonParameter& parameter, const std::vector<double>& numbers) {
-    if (numbers.size() != parameter.usual.size()) return false;
-    if (!parameter.among.empty())
-        return std::find(parameter.among.begin(), parameter.among.end(), numbers[0]) != parameter.among.end();
-    return std::all_of(numbers.begin(), numbers.end(),
-                       [&](double number) { return number >= parameter.least && number <= parameter.most; });
-}
-
+// Parses numbers with commas between them. Returns no numbers if the text is not allowed.
 std::vector<double> parse_setting(const LessonParameter& parameter, const std::string& text) {
+    const char* letters = parameter.kind == Kind::real ? "0123456789.eE+-" : "0123456789-";
     std::vector<double> numbers;
-    for (std::size_t from = 0; from <= text.size();) {
-        const std::size_t comma = std::min(text.find(',', from), text.size());
-        double number = 0;
-        if (!read(text.substr(from, comma - from), parameter.kind, number)) {
-            numbers.clear();
-            break;
-        }
+    std::istringstream words(text + ",");
+    for (std::string word; std::getline(words, word, ',');) {
+        char* end = nullptr;
+        const double number = std::strtod(word.c_str(), &end);
+        const bool is_number =
+            !word.empty() && *end == '\0' && word.find_first_not_of(letters) == std::string::npos;
+        const bool is_allowed = parameter.among.empty()
+                                    ? number >= parameter.least && number <= parameter.most
+                                    : std::ranges::find(parameter.among, number) != parameter.among.end();
+        if (!is_number || !is_allowed) return {};
         numbers.push_back(number);
-        from = comma + 1;
     }
-    if (numbers.empty() || !allowed(parameter, numbers))
-        throw std::invalid_argument(fmt::format("--{} {}: it must be {}", parameter.name,
-                                                text.empty() ? "''" : text, range_of(parameter)));
-    return numbers;
+    return numbers.size() == parameter.usual.size() ? numbers : std::vector<double>();
 }
 }  // namespace
-
-LessonParameter whole_number(std::string_view name, std::string_view meaning, int usual, int least,
-                             int most) {
-    return {.name = std::string(name),
-            .meaning = std::string(meaning),
-            .usual = {double(usual)},
-            .least = double(least),
-            .most = double(most)};
-}
-
-LessonParameter one_of(std::string_view name, std::string_view meaning, int usual,
-                       const std::vector<int>& among) {
-    LessonParameter parameter = whole_number(name, meaning, usual, among.front(), among.back());
-    parameter.among.assign(among.begin(), among.end());
-    return parameter;
-}
-
-LessonParameter real_number(std::string_view name, std::string_view meaning, double usual, double least,
-                            double most) {
-    return {.name = std::string(name),
-            .meaning = std::string(meaning),
-            .kind = Kind::real,
-            .usual = {usual},
-            .least = least,
-            .most = most};
-}
-
-LessonParameter several(std::string_view name, std::string_view meaning, const std::vector<int>& usual,
-                        int least, int most) {
-    LessonParameter parameter{
-        .name = std::string(name), .meaning = std::string(meaning), .kind = Kind::several};
-    parameter.usual.assign(usual.begin(), usual.end());
-    parameter.least = least, parameter.most = most;
-    return parameter;
-}
 
 const std::vector<std::string>& parameter_names() {
     static const std::vector<std::string> names{"micro", "rate", "items", "steps", "ranks", "values"};
@@ -137,6 +82,9 @@ Settings settings_of(const std::vector<LessonParameter>& parameters,
                 taken.empty() ? "it has only --seed" : "it has " + list_of(taken, "and") + ", and --seed"));
         }
         settings[name] = parse_setting(*found, text);
+        if (settings[name].empty())
+            throw std::invalid_argument(
+                fmt::format("--{} {}: it must be {}", name, text.empty() ? "''" : text, range_of(*found)));
     }
     return settings;
 }
@@ -161,7 +109,5 @@ Setting setting(std::string_view name) {
         if (declared.name == name) return {declared, options().settings.at(declared.name)};
     throw std::logic_error(fmt::format("[setting] the lesson does not declare a parameter '{}'", name));
 }
-
-bool settings_changed() { return Running::now().settings_changed(); }
 
 }  // namespace tally::lesson

@@ -15,22 +15,34 @@ namespace tally::lesson {
 struct LessonParameter {
     enum class Kind : std::uint8_t { whole, real, several };
 
-    std::string name;     // "micro" for --micro; one of parameter_names()
-    std::string meaning;  // "micro-batches of the six rows"
+    std::string name;           // "micro" for --micro; one of parameter_names()
+    std::string meaning;        // "micro-batches of the six rows"
+    std::vector<double> usual;  // the default
+    double least, most;         // the range of each number
     Kind kind = Kind::whole;
-    std::vector<double> usual = {};  // the default
-    double least = 0, most = 0;      // the range of each number
     std::vector<double> among = {};  // the allowed values; empty: all in the range
 };
 
-LessonParameter whole_number(std::string_view name, std::string_view meaning, int usual, int least, int most);
-LessonParameter one_of(std::string_view name, std::string_view meaning, int usual,
-                       const std::vector<int>& among);
-LessonParameter real_number(std::string_view name, std::string_view meaning, double usual, double least,
-                            double most);
+inline LessonParameter whole_number(std::string name, std::string meaning, int usual, int least, int most) {
+    return {std::move(name), std::move(meaning), {double(usual)}, double(least), double(most)};
+}
+inline LessonParameter one_of(std::string name, std::string meaning, int usual,
+                              const std::vector<int>& among) {
+    LessonParameter parameter =
+        whole_number(std::move(name), std::move(meaning), usual, among.front(), among.back());
+    parameter.among.assign(among.begin(), among.end());
+    return parameter;
+}
+inline LessonParameter real_number(std::string name, std::string meaning, double usual, double least,
+                                   double most) {
+    return {std::move(name), std::move(meaning), {usual}, least, most, LessonParameter::Kind::real};
+}
 // Declares a list of whole numbers, such as --values 2,-3,11. The list must be as long as the default.
-LessonParameter several(std::string_view name, std::string_view meaning, const std::vector<int>& usual,
-                        int least, int most);
+inline LessonParameter several(std::string name, std::string meaning, const std::vector<int>& usual,
+                               int least, int most) {
+    return {std::move(name), std::move(meaning), {usual.begin(), usual.end()},
+            double(least),   double(most),       LessonParameter::Kind::several};
+}
 
 // Returns the names of all parameters. A name has the same meaning in all lessons.
 const std::vector<std::string>& parameter_names();
@@ -65,6 +77,5 @@ private:
     std::vector<double> values_;
 };
 Setting setting(std::string_view name);  // in the running lesson
-bool settings_changed();  // true unless all parameters of the running lesson have their defaults
 
 }  // namespace tally::lesson
