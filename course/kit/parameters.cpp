@@ -23,16 +23,15 @@ std::string plainly(double number) { return fmt::format("{:g}", number); }
 std::vector<double> parse_setting(const LessonParameter& parameter, const std::string& text) {
     const char* letters = parameter.kind == Kind::real ? "0123456789.eE+-" : "0123456789-";
     std::vector<double> numbers;
-    std::istringstream words(text + ",");
+    std::istringstream words(text + ",");  // so that a text with a comma at its end has an empty last word
     for (std::string word; std::getline(words, word, ',');) {
         char* end = nullptr;
         const double number = std::strtod(word.c_str(), &end);
-        const bool is_number =
-            !word.empty() && *end == '\0' && word.find_first_not_of(letters) == std::string::npos;
+        if (word.empty() || *end != '\0' || word.find_first_not_of(letters) != std::string::npos) return {};
         const bool is_allowed = parameter.among.empty()
                                     ? number >= parameter.least && number <= parameter.most
                                     : std::ranges::find(parameter.among, number) != parameter.among.end();
-        if (!is_number || !is_allowed) return {};
+        if (!is_allowed) return {};
         numbers.push_back(number);
     }
     return numbers.size() == parameter.usual.size() ? numbers : std::vector<double>();

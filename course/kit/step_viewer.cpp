@@ -105,7 +105,7 @@ void StepViewer::wait(const Record& record, const char* next) {
     until_next(record, [&](const Place& live) { return bar(live, next); });
 }
 
-// Calls `wait_at_live` while the live step is on screen, and returns when the learner leaves it with "next".
+// Shows earlier steps on request. Calls wait_at_live() while the live step is on screen, until it returns Move::next.
 void StepViewer::until_next(const Record& record, const std::function<Move(const Place&)>& wait_at_live) {
     Place place{record, record.steps.size() - 1};
     for (;;) {
@@ -219,7 +219,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
         write("\n");
         const Key key = mode().presents && goes_on ? Key::skip : press.key;
         if (key == Key::skip || key == Key::page_down)
-            return {};  // a slide clicker, which has no digits, skips
+            return {Move::next, std::nullopt};  // a slide clicker skips questions: it has no digits
         if (key == Key::back) return {Move::back};
         if (key == Key::keys)
             say(fmt::format(

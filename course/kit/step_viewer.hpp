@@ -38,7 +38,7 @@ private:
     void wait(const Record& record, const char* next);
     void until_next(const Record& record, const std::function<Move(const Place&)>& wait_at_live);
     Move bar(const Place& place, const char* next);
-    void act_on_common_key(Key key, const Place& place);  // keys of a step and of a question
+    void act_on_common_key(Key key, const Place& place);  // h, g, m and q; ignores other keys
     Move asked(const Prediction& prediction, const Place& place, std::vector<Try>& tries);
     std::string prompt_text(const Prediction& prediction, bool again) const;
     Answered prompt(const Prediction& prediction, const Place& place, bool again);

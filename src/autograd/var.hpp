@@ -90,7 +90,8 @@ public:
         if (needs_grad(input) && !try_add(input, gradient, false))
             detail::fail_gradient_shape(detail::describe(inputs_[input]->value), detail::describe(gradient));
     }
-    // Adds dy if shape and device match, and returns whether it did. With `is_last_use`, the input may take dy's buffer.
+    // Adds dy if its shape and device are those of the input. Returns whether dy was added. If no other gradient
+    // needs dy (`is_last_use`), an input without a gradient buffer can take over the buffer of dy.
     bool try_pass_on(std::size_t input, const T& dy, bool is_last_use) const {
         return try_add(input, dy, is_last_use && can_reuse_dy_);
     }
