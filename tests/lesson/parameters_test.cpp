@@ -49,8 +49,8 @@ TEST_CASE("several: each number must be in the range") {
     const std::vector<LessonParameter> abc{several("values", "a, b and c", {2, -3, 11}, -12, 12)};
     CHECK(settings_of(abc, {}).at("values") == std::vector<double>{2, -3, 11});
     CHECK(settings_of(abc, {{"values", "-12,0,12"}}).at("values") == std::vector<double>{-12, 0, 12});
-    for (const char* text :
-         {"1,2", "1,2,3,4", "1,2,13", "-13,0,0", "1,,2", "1,2,", "1.5,2,3", "--1,2,3", "1-,2,3", ""})
+    for (const char* text : {"1,2", "1,2,3,4", "1,2,13", "-13,0,0", "1,,2", "1,2,", "1,2,3,", "1.5,2,3",
+                             "--1,2,3", "1-,2,3", ""})
         CHECK(error_of({{"values", text}}, abc)
                   .find("it must be 3 whole numbers from -12 to 12, with commas") != std::string::npos);
 }

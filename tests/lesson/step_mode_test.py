@@ -193,7 +193,7 @@ def test_back_and_forward(lesson):
         at_step(t, 1)
         t.type("b")
         t.expect("This is the first step.")
-        t.expect(BAR)
+        assert "[1/5]" not in t.expect(BAR), "the first step was shown again"
         t.type(NEXT)
         at_step(t, 2)
         t.type(NEXT)
@@ -210,6 +210,15 @@ def test_back_and_forward(lesson):
         t.expect("[3/5]")
         t.expect("Not quite")  # the lesson keeps answers
         t.expect(BAR)
+
+
+def test_page_key_shows_the_page_in_a_pager(lesson):
+    for pager, text in (("sed s/^/PAGE:/", "PAGE:# "), ("false", "The page of this lesson is")):
+        with Terminal([lesson], PAGER=pager) as t:
+            to_prediction(t)
+            t.type("m")
+            t.expect(text)
+            t.expect(PROMPT)
 
 
 def test_graph_key_writes_the_picture(lesson):
