@@ -163,28 +163,11 @@ template <class Action> auto with_thread_cache(Action action) {
 
 // ---- counting ----
 
-// Raises each peak that is below its sum. Returns each peak minus its sum. The fence lets at least one of two
-// concurrent calls read the counts of both threads.
-Sums raise_peaks(Device device) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    const Sums now = sums(device);
-    Sums below{};
-    for (std::size_t row = 0; row < now.size(); ++row) {
-        std::atomic<std::int64_t>& peak = state_of(device).peak[row];
-        std::int64_t seen = peak.load();
-        while (seen < now[row] && !peak.compare_exchange_weak(seen, now[row])) {
-        }
-        below[row] = std::max(seen, now[row]) - now[row];
+std::int64_t raise_peak(std::atomic<std::int64_t>& peak, std::int64_t now) {  // returns the peak
+    std::int64_t seen = peak.load();
+    while (seen < now && !peak.compare_exchange_weak(seen, now)) {
     }
-    return below;
-}
-
-void update_peaks(ThreadStats& account, Device device) {
-    account.check_peaks.store(false);
-    // Read `live` before the sums: a thread that registers after the read sets check_peaks.
-    account.max_growth = live.load() <= 1 ? 0 : hidden_growth;
-    account.set_headroom(raise_peaks(device));
-    if (poisoning.load()) account.check_peaks.store(true);
+    return std::max(seen, now);
 }
 
 // ---- the budget ----
@@ -250,11 +233,10 @@ Storage* allocate_registered(std::size_t bytes, Device device) {
         return storage;
     }
     DeviceState& state = state_of(device);
-    if (until_failure != 0 && --until_failure == 0) {
-        enable_fast_path(true);
+    const bool fails = until_failure != 0 && --until_failure == 0;
+    if (fails) enable_fast_path(true);
+    if (fails || bytes > max_bytes)
         out_of_memory(bytes, device, cached_bytes(device), 0, report(device).largest_free);
-    }
-    if (bytes > max_bytes) out_of_memory(bytes, device, cached_bytes(device), 0, report(device).largest_free);
     const std::size_t rounded = round_up_to_line(bytes);
     ThreadStats& account = current->account[number(device)];
     Storage* storage = account.cache.take(rounded);
@@ -283,8 +265,8 @@ void recycle_registered(Storage* storage) {
     DeviceState& state = state_of(storage->device);
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
     const MemoryClass memory_class = detail::memory_class(storage);
-    const auto uncount = [&] {  // call this last: bytes in use that are not held count as temporary
-        if (memory_class != MemoryClass::temporary) account.hold(memory_class, -bytes);
+    const auto uncount = [&] {  // call this last: until then, the bytes count as temporary
+        account.move(memory_class, MemoryClass::temporary, bytes, storage->device);
     };
     if (state.budget.load() != 0) {
         const std::lock_guard lock(state.mutex);
@@ -298,12 +280,11 @@ void recycle_registered(Storage* storage) {
         }
     }
     // The cache is freed if more bytes are cached than were ever in use, because the sizes must have changed.
-    std::int64_t limit;
     {
         const std::lock_guard lock(registry.value);
-        limit = cache_limit(storage->device);
-        account.cache_limit.store(limit);
+        account.cache_limit.store(cache_limit(storage->device));
     }
+    const std::int64_t limit = account.cache_limit.load();
     if (bytes > limit) {
         account.add_acquired(-bytes);
         uncount();
@@ -311,9 +292,16 @@ void recycle_registered(Storage* storage) {
     }
     if (account.cached.get() + bytes > limit) drop(account);
     account.cached.add(bytes);
-    account.limit_growth();
     uncount();
     account.cache.put(storage, storage->bytes);
+}
+
+[[gnu::always_inline]] inline void count_change(Device device, std::size_t size, MemoryClass before,
+                                                MemoryClass now) {
+    const auto bytes = static_cast<std::int64_t>(size);
+    if (ThreadStats* const account = accounts[number(device)]) [[likely]]
+        return account->move(before, now, bytes, device);
+    with_thread_cache([=] { current->account[number(device)].move(before, now, bytes, device); });
 }
 
 [[gnu::noinline]] Storage* allocate_slow(std::size_t bytes, Device device) {
@@ -325,6 +313,36 @@ void recycle_registered(Storage* storage) {
 }
 
 }  // namespace
+
+// Lets this thread use its share of the room that the limits of the other threads leave below each peak, and at least
+// hidden_growth if there are other threads. If this share is small although the others use much less than their limits,
+// makes all threads set new limits at their next change.
+void detail::update_peaks(ThreadStats& account, Device device) {
+    const std::lock_guard lock(state_of(device).setting_limits);
+    account.check_peaks.store(false);
+    // Read `live` before the sums: a thread that registers after the read sets check_peaks.
+    const int threads = live.load();
+    Sums in_use{}, limits{}, headroom{};
+    for_each_thread([&](ThreadCache& thread) {
+        const ThreadStats& other = thread.account[number(device)];
+        const bool has_limits = &other != &account && !other.check_peaks.load();
+        const Sums now = other.sums();
+        for (std::size_t row = 0; row < now.size(); ++row) {
+            in_use[row] += now[row];
+            limits[row] += has_limits ? std::max(now[row], other.limit[row].get()) : now[row];
+        }
+    });
+    const std::int64_t least = threads > 1 ? hidden_growth : 0;
+    for (std::size_t row = 0; row < in_use.size(); ++row) {
+        const std::int64_t peak = raise_peak(state_of(device).peak[row], in_use[row]);
+        const std::int64_t share = (peak - limits[row]) / threads;
+        headroom[row] = std::max(share, least);
+        // Each of the others always has hidden_growth, which this thread cannot take.
+        if (share < least && limits[row] - in_use[row] > least * (threads - 1)) check_next_changes();
+    }
+    account.set_headroom(headroom);
+    if (poisoning.load()) account.check_peaks.store(true);
+}
 
 detail::Sums detail::sums(Device device) {
     Sums total{};
@@ -352,22 +370,6 @@ void detail::return_to_cache(Storage* storage) {
         recycle_slow(storage);
 }
 
-namespace {
-[[gnu::always_inline]] inline void count_change(Device device, std::size_t size, MemoryClass before,
-                                                MemoryClass now) {
-    const auto count = [=](ThreadStats& account) {
-        const auto bytes = static_cast<std::int64_t>(size);
-        if (now != MemoryClass::temporary) account.hold(now, bytes);
-        if (before != MemoryClass::temporary) account.hold(before, -bytes);
-        if (account.exceeds_headroom(now) || account.check_peaks.load(std::memory_order_relaxed)) [[unlikely]]
-            update_peaks(account, device);
-    };
-    if (ThreadStats* const account = accounts[number(device)]) [[likely]]
-        return count(*account);
-    with_thread_cache([&] { count(current->account[number(device)]); });
-}
-}  // namespace
-
 void detail::count_class_change(Device device, std::size_t bytes, MemoryClass before, MemoryClass now) {
     count_change(device, bytes, before, now);
 }
@@ -392,7 +394,8 @@ std::size_t detail::budget(Device device) { return state_of(device).budget.load(
 
 std::size_t in_use(Device device) { return static_cast<std::size_t>(sums(device)[all_classes]); }
 std::size_t peak(Device device) {
-    raise_peaks(device);
+    const Sums now = sums(device);
+    for (std::size_t row = 0; row < now.size(); ++row) raise_peak(state_of(device).peak[row], now[row]);
     return static_cast<std::size_t>(state_of(device).peak[all_classes].load());
 }
 

@@ -143,7 +143,8 @@ struct Report {
 Report report(Device device = Device::cpu);  // for all threads together
 
 // in_use() returns the bytes in use now. peak() returns the most since the start or since reset_peak(). With one
-// thread, the peak is exact. With several threads, the peak can be too small by up to 64 KiB per thread.
+// thread, the peak is exact. With several threads, the peak can be too small by up to 64 KiB per thread. It can also
+// miss an array if several threads allocate or free at the same moment.
 std::size_t in_use(Device device = Device::cpu);
 std::size_t peak(Device device = Device::cpu);
 void reset_peak(Device device = Device::cpu);

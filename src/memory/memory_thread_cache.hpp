@@ -24,6 +24,7 @@ struct alignas(line) ThreadCache {
 // The state of one device, which all threads share.
 struct DeviceState {
     std::array<std::atomic<std::int64_t>, rows> peak{};  // of the sums over all threads
+    std::mutex setting_limits;                           // only one thread at a time sets its limits
 
     std::mutex mutex;                    // guards the members below
     std::atomic<std::size_t> budget{0};  // also read without the mutex; 0: members below are unused

@@ -85,24 +85,27 @@ private:
 // The bytes in each memory class, followed by the bytes in all memory classes together.
 using Sums = std::array<std::int64_t, rows>;
 
-// With several threads, a thread updates the peaks when it uses `hidden_growth` bytes more than its minimum since its
-// last update. A peak can thus miss up to `hidden_growth` bytes of each thread.
+// A thread may use memory up to its limits without updating the peaks. The limits of all threads together exceed a peak
+// by at most `hidden_growth` bytes per thread, so a peak can miss as much.
 inline constexpr std::int64_t hidden_growth = 64 << 10;
+
+struct ThreadStats;
+// Raises each peak that is below its sum, and sets new limits for the thread that calls it.
+void update_peaks(ThreadStats& account, Device device);
 
 // Counts the memory of one thread on one device. The bytes in use are `acquired` minus `cached`, and the
 // temporary bytes are the bytes in use minus `held`. The fast path changes only the byte count `cached`.
 struct ThreadStats {
     Counter<std::int64_t> cached;
-    std::int64_t min_cached = 0;  // if fewer bytes are cached, a peak may be exceeded and must be updated
+    std::int64_t min_cached = 0;  // if fewer bytes are cached, the peaks must be updated
     std::int64_t min_cached_for_all = 0, min_cached_for_temporary = 0;  // min_cached is the larger of these
-    std::int64_t max_growth = 0;  // hidden_growth with several threads, 0 (no limit) with one thread
-    // If true, the next change updates the peaks. Any thread may set the flag, but only the owner clears it.
+    // If true, the limits are not valid, and the next change updates the peaks. Only the owner clears the flag.
     std::atomic<bool> check_peaks{true};
     Counter<std::uint64_t> allocations, fresh;
     std::atomic<std::int64_t> cache_limit{0};
     Counter<std::int64_t> acquired;  // from the device and other threads; negative if more was given to them
     std::array<Counter<std::int64_t>, memory_classes> held;  // 0 for temporary
-    std::array<std::int64_t, memory_classes> max_held{};     // if more is held, a peak may be exceeded
+    std::array<Counter<std::int64_t>, rows> limit;           // of the bytes in use
     FreeLists cache;
 
     // Counts an allocation from the cache. Returns whether the peaks must be updated.
@@ -123,9 +126,8 @@ struct ThreadStats {
         if (bytes == 0 || waiting > cache_limit.load(std::memory_order_relaxed)) return false;
         cached.set(waiting);
         const std::uint64_t ref_count = storage->ref_count.load(std::memory_order_relaxed);
-        if (ref_count >> 32 != 0) hold(memory_class_of(ref_count), -bytes);  // not temporary
-        if (max_growth != 0 && waiting - max_growth > std::min(min_cached_for_all, min_cached_for_temporary))
-            limit_growth();
+        if (ref_count >> 32 != 0)
+            move(memory_class_of(ref_count), MemoryClass::temporary, bytes, storage->device);
         cache.put(storage, storage->bytes);
         return true;
     }
@@ -148,33 +150,34 @@ struct ThreadStats {
         acquired.add(bytes);
         min_cached_for_all += bytes;
         min_cached_for_temporary += bytes;
-        limit_growth();
+        set_min_cached();
     }
-    void hold(MemoryClass memory_class, std::int64_t bytes) {  // negative: not held any more
+    // A free counts the bytes as cached before it moves them. Until then, too few temporary bytes seem to be in use. A
+    // thread that reads them while check_peaks is set sets its limits too high. update_peaks() then corrects them.
+    void move(MemoryClass from, MemoryClass to, std::int64_t bytes, Device device) {
+        hold(from, -bytes);
+        hold(to, bytes);
+        set_min_cached();
+        if (exceeds_limit(to) || check_peaks.load(std::memory_order_relaxed)) [[unlikely]]
+            update_peaks(*this, device);
+    }
+    void hold(MemoryClass memory_class, std::int64_t bytes) {
+        if (memory_class == MemoryClass::temporary) return;
         held[static_cast<std::size_t>(memory_class)].add(bytes);
         min_cached_for_temporary -= bytes;
-        limit_growth();
     }
-    // Sets the growth at which this thread must update the peaks.
+    // Sets how much this thread may grow before it must update the peaks.
     void set_headroom(const Sums& headroom) {
-        for (std::size_t row = 0; row < memory_classes; ++row)
-            max_held[row] = held[row].get() + headroom[row];
+        const Sums now = sums();
+        for (std::size_t row = 0; row < now.size(); ++row) limit[row].set(now[row] + headroom[row]);
         min_cached_for_all = cached.get() - headroom[all_classes];
         min_cached_for_temporary = cached.get() - headroom[temporary];
-        limit_growth();
+        set_min_cached();
     }
-    void limit_growth() {
-        if (max_growth != 0) {
-            for (std::size_t row = 0; row < memory_classes; ++row)
-                max_held[row] = std::min(max_held[row], held[row].get() + max_growth);
-            min_cached_for_all = std::max(min_cached_for_all, cached.get() - max_growth);
-            min_cached_for_temporary = std::max(min_cached_for_temporary, cached.get() - max_growth);
-        }
-        min_cached = std::max(min_cached_for_all, min_cached_for_temporary);
-    }
-    bool exceeds_headroom(MemoryClass memory_class) const {
+    void set_min_cached() { min_cached = std::max(min_cached_for_all, min_cached_for_temporary); }
+    bool exceeds_limit(MemoryClass memory_class) const {
         const auto row = static_cast<std::size_t>(memory_class);
-        return row == temporary ? cached.get() < min_cached : held[row].get() > max_held[row];
+        return row == temporary ? cached.get() < min_cached : held[row].get() > limit[row].get();
     }
     static constexpr auto temporary = static_cast<std::size_t>(MemoryClass::temporary);
 };
