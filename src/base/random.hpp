@@ -92,16 +92,8 @@ inline Point on_circle(std::uint64_t turn) {
         sin = std::fma(sin * square, 1.0 / (n * (n + 1)), 1.0);
     }
     sin *= angle;
-    switch (quarter & 3) {
-        case 0:
-            return {cos, sin};
-        case 1:
-            return {-sin, cos};
-        case 2:
-            return {-cos, -sin};
-        default:
-            return {sin, -cos};
-    }
+    const std::array<Point, 4> in_quarter{{{cos, sin}, {-sin, cos}, {-cos, -sin}, {sin, -cos}}};
+    return in_quarter[quarter & 3];
 }
 
 // Computes two independent standard normal numbers (Box and Muller) from a radius in (0, 1) and an angle.
