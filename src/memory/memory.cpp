@@ -128,7 +128,7 @@ void register_thread() {
 }
 
 void unregister_thread() {
-    for (ThreadStats& account : current->account) drop(account);
+    for (ThreadStats& account : current->account) drop(account);  // also ends the limits of this thread
     const std::lock_guard lock(registry.value);
     current->taken = false;
     current = nullptr;

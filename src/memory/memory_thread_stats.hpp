@@ -155,8 +155,8 @@ struct ThreadStats {
     // A free counts the bytes as cached before it moves them. Until then, too few temporary bytes seem to be in use. A
     // thread that reads them while check_peaks is set sets its limits too high. update_peaks() then corrects them.
     void move(MemoryClass from, MemoryClass to, std::int64_t bytes, Device device) {
+        hold(to, bytes);  // first, so that other threads never see too many temporary bytes
         hold(from, -bytes);
-        hold(to, bytes);
         set_min_cached();
         if (exceeds_limit(to) || check_peaks.load(std::memory_order_relaxed)) [[unlikely]]
             update_peaks(*this, device);
